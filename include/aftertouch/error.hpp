@@ -18,9 +18,9 @@ enum class Errc {
     schema_mismatch,       ///< the database isn't what the program expects
     capture_conflict,      ///< a capture of that name exists with another definition
     checkpoint_unreadable, ///< a stored checkpoint doesn't parse
-    value_mismatch,        ///< a column's value doesn't fit the field's type, or the other way round
-    database,              ///< any other answer of the engine
-    busy,                  ///< locked by someone else
+    value_mismatch, ///< a column's value doesn't fit the field's type, or the other way round
+    database,       ///< any other answer of the engine
+    busy,           ///< locked by someone else
     read_only,
     not_a_database,
     connection_lost,
@@ -37,24 +37,24 @@ enum class Errc {
 /// The enumerator's name, as it appears in logs.
 [[nodiscard]] constexpr std::string_view name(Errc code) noexcept {
     switch (code) {
-    case Errc::invalid_argument: return "invalid_argument";
-    case Errc::schema_mismatch: return "schema_mismatch";
-    case Errc::capture_conflict: return "capture_conflict";
-    case Errc::checkpoint_unreadable: return "checkpoint_unreadable";
-    case Errc::value_mismatch: return "value_mismatch";
-    case Errc::database: return "database";
-    case Errc::busy: return "busy";
-    case Errc::read_only: return "read_only";
-    case Errc::not_a_database: return "not_a_database";
-    case Errc::connection_lost: return "connection_lost";
-    case Errc::constraint: return "constraint";
-    case Errc::interrupted: return "interrupted";
-    case Errc::wrong_thread: return "wrong_thread";
-    case Errc::transaction_lost: return "transaction_lost";
-    case Errc::fenced: return "fenced";
-    case Errc::out_of_memory: return "out_of_memory";
-    case Errc::disk_full: return "disk_full";
-    case Errc::handler_failed: return "handler_failed";
+        case Errc::invalid_argument: return "invalid_argument";
+        case Errc::schema_mismatch: return "schema_mismatch";
+        case Errc::capture_conflict: return "capture_conflict";
+        case Errc::checkpoint_unreadable: return "checkpoint_unreadable";
+        case Errc::value_mismatch: return "value_mismatch";
+        case Errc::database: return "database";
+        case Errc::busy: return "busy";
+        case Errc::read_only: return "read_only";
+        case Errc::not_a_database: return "not_a_database";
+        case Errc::connection_lost: return "connection_lost";
+        case Errc::constraint: return "constraint";
+        case Errc::interrupted: return "interrupted";
+        case Errc::wrong_thread: return "wrong_thread";
+        case Errc::transaction_lost: return "transaction_lost";
+        case Errc::fenced: return "fenced";
+        case Errc::out_of_memory: return "out_of_memory";
+        case Errc::disk_full: return "disk_full";
+        case Errc::handler_failed: return "handler_failed";
     }
     return "unknown";
 }
@@ -73,7 +73,8 @@ public:
     Error(Errc code, const std::string& sentence) : std::runtime_error{sentence}, code_{code} {}
 
     Error(Errc code, const std::string& sentence, Details details)
-        : std::runtime_error{sentence}, code_{code},
+        : std::runtime_error{sentence},
+          code_{code},
           details_{std::make_shared<const Details>(std::move(details))} {}
 
     [[nodiscard]] Errc code() const noexcept { return code_; }

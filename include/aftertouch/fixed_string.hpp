@@ -16,9 +16,7 @@ struct fixed_string {
 
     // Implicit: a literal between template brackets is to become one of these by itself.
     consteval fixed_string(const char (&literal)[N]) noexcept {
-        for (std::size_t i = 0; i < N; ++i) {
-            text[i] = literal[i];
-        }
+        for (std::size_t i = 0; i < N; ++i) { text[i] = literal[i]; }
     }
 
     [[nodiscard]] constexpr std::string_view view() const noexcept { return {text, N - 1}; }

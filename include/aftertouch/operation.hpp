@@ -23,12 +23,12 @@ enum class Operation : char {
 
 [[nodiscard]] constexpr std::string_view name(Operation operation) noexcept {
     switch (operation) {
-    case Operation::inserted: return "inserted";
-    case Operation::updated: return "updated";
-    case Operation::deleted: return "deleted";
-    case Operation::truncated: return "truncated";
-    case Operation::touched: return "touched";
-    case Operation::present: return "present";
+        case Operation::inserted: return "inserted";
+        case Operation::updated: return "updated";
+        case Operation::deleted: return "deleted";
+        case Operation::truncated: return "truncated";
+        case Operation::touched: return "touched";
+        case Operation::present: return "present";
     }
     return "unknown";
 }
@@ -36,13 +36,13 @@ enum class Operation : char {
 /// The operation a letter of the change log stands for, nothing for any other letter.
 [[nodiscard]] constexpr std::optional<Operation> operation_from(char letter) noexcept {
     switch (letter) {
-    case 'I': return Operation::inserted;
-    case 'U': return Operation::updated;
-    case 'D': return Operation::deleted;
-    case 'X': return Operation::truncated;
-    case 'T': return Operation::touched;
-    case 'P': return Operation::present;
-    default: return std::nullopt;
+        case 'I': return Operation::inserted;
+        case 'U': return Operation::updated;
+        case 'D': return Operation::deleted;
+        case 'X': return Operation::truncated;
+        case 'T': return Operation::touched;
+        case 'P': return Operation::present;
+        default: return std::nullopt;
     }
 }
 
@@ -67,9 +67,7 @@ public:
     [[nodiscard]] std::string text() const {
         std::string out;
         const auto add = [&](Operation operation, const char* word) {
-            if (contains(operation)) {
-                out.append(out.empty() ? "" : ",").append(word);
-            }
+            if (contains(operation)) { out.append(out.empty() ? "" : ",").append(word); }
         };
         add(Operation::inserted, "insert");
         add(Operation::updated, "update");
@@ -88,10 +86,10 @@ private:
 
     static constexpr std::uint8_t bit(Operation operation) noexcept {
         switch (operation) {
-        case Operation::inserted: return 1;
-        case Operation::updated: return 2;
-        case Operation::deleted: return 4;
-        default: return 0;
+            case Operation::inserted: return 1;
+            case Operation::updated: return 2;
+            case Operation::deleted: return 4;
+            default: return 0;
         }
     }
 

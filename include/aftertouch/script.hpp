@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <string>
 #include <string_view>
@@ -41,7 +42,8 @@ public:
 
     [[nodiscard]] bool empty() const noexcept { return statements_.empty(); }
 
-    /// A file for psql or sqlite3: for each statement its comment, the SQL, a semicolon, a blank line.
+    /// A file for psql or sqlite3: for each statement its comment, the SQL, a semicolon, a blank
+    /// line.
     [[nodiscard]] std::string text() const {
         std::string out;
         for (const ScriptStatement& statement : statements_) {
@@ -53,8 +55,8 @@ public:
     }
 
     template <class Traits>
-    friend std::basic_ostream<char, Traits>& operator<<(std::basic_ostream<char, Traits>& out,
-                                                        const Script& script) {
+    friend std::basic_ostream<char, Traits>& operator<<(
+        std::basic_ostream<char, Traits>& out, const Script& script) {
         return out << std::string_view{script.text()};
     }
 

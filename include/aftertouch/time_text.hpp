@@ -48,7 +48,7 @@ struct Civil {
     const std::int64_t march_month = (5 * day_of_year + 2) / 153;
     const std::int64_t month = march_month < 10 ? march_month + 3 : march_month - 9;
     return {year + era * 400 + (month <= 2 ? 1 : 0), month,
-            day_of_year - (153 * march_month + 2) / 5 + 1};
+        day_of_year - (153 * march_month + 2) / 5 + 1};
 }
 
 inline void append_padded(std::string& out, std::int64_t number, std::size_t width) {
@@ -79,9 +79,7 @@ public:
     [[nodiscard]] constexpr char peek() const noexcept { return rest_.empty() ? '\0' : rest_[0]; }
 
     [[nodiscard]] constexpr bool take(char c) noexcept {
-        if (!good_ || peek() != c || rest_.empty()) {
-            return false;
-        }
+        if (!good_ || peek() != c || rest_.empty()) { return false; }
         rest_.remove_prefix(1);
         return true;
     }
@@ -132,11 +130,8 @@ constexpr std::int64_t read_date(TimeReader& reader) noexcept {
 constexpr std::int64_t read_fraction(TimeReader& reader) noexcept {
     std::int64_t unit = us_per_second / 10;
     std::int64_t fraction = unit * reader.digits(1, 1);
-    while ((unit /= 10) > 0) {
-        fraction += unit * reader.digits(0, 1);
-    }
-    while (reader.take('0')) {
-    }
+    while ((unit /= 10) > 0) { fraction += unit * reader.digits(0, 1); }
+    while (reader.take('0')) {}
     return fraction;
 }
 
@@ -148,32 +143,24 @@ constexpr std::int64_t read_time(TimeReader& reader) noexcept {
     std::int64_t fraction = 0;
     if (reader.take(':')) {
         seconds += reader.two_digits(0, 59);
-        if (reader.take('.')) {
-            fraction = read_fraction(reader);
-        }
+        if (reader.take('.')) { fraction = read_fraction(reader); }
     }
     return seconds * us_per_second + fraction;
 }
 
 /// Nothing, Z, +hh or +hh:mm, in microseconds to be subtracted.
 constexpr std::int64_t read_offset(TimeReader& reader) noexcept {
-    if (reader.take('Z')) {
-        return 0;
-    }
+    if (reader.take('Z')) { return 0; }
     const bool minus = reader.take('-');
-    if (!minus && !reader.take('+')) {
-        return 0;
-    }
+    if (!minus && !reader.take('+')) { return 0; }
     std::int64_t minutes = reader.two_digits(0, 23) * 60;
-    if (reader.take(':')) {
-        minutes += reader.two_digits(0, 59);
-    }
+    if (reader.take(':')) { minutes += reader.two_digits(0, 59); }
     return minutes * 60 * us_per_second * (minus ? -1 : 1);
 }
 
 /// days * us_per_day + us, nothing if that is beyond 64 bits.
-[[nodiscard]] constexpr std::optional<std::int64_t> microseconds(std::int64_t days,
-                                                                 std::int64_t us) noexcept {
+[[nodiscard]] constexpr std::optional<std::int64_t> microseconds(
+    std::int64_t days, std::int64_t us) noexcept {
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
     constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
     days += floor_div(us, us_per_day);
@@ -199,11 +186,11 @@ constexpr std::int64_t read_offset(TimeReader& reader) noexcept {
 /// "YYYY-MM-DD HH:MM:SS.ffffff" for microseconds since 1970-01-01 00:00 UTC.
 [[nodiscard]] inline std::string iso_timestamp(std::int64_t us) {
     const std::int64_t days = detail::floor_div(us, detail::us_per_day);
-    const std::int64_t fraction = (us % detail::us_per_second + detail::us_per_second) %
-                                  detail::us_per_second;
+    const std::int64_t fraction =
+        (us % detail::us_per_second + detail::us_per_second) % detail::us_per_second;
     const std::int64_t of_day = us % detail::us_per_day;
-    const std::int64_t seconds = detail::floor_div(of_day, detail::us_per_second) +
-                                 (of_day < 0 ? 86'400 : 0);
+    const std::int64_t seconds =
+        detail::floor_div(of_day, detail::us_per_second) + (of_day < 0 ? 86'400 : 0);
     std::string out;
     detail::append_date(out, days);
     out += ' ';
@@ -225,14 +212,13 @@ constexpr std::int64_t read_offset(TimeReader& reader) noexcept {
     return reader.done() && narrow == days ? std::optional{narrow} : std::nullopt;
 }
 
-/// Microseconds since 1970-01-01 00:00 UTC of "YYYY-MM-DD[ T]HH:MM[:SS[.f..]][Z|+hh|+hh:mm]"; without
-/// an offset it is UTC. Nothing for any other text, or for what microseconds in 64 bits can't hold.
+/// Microseconds since 1970-01-01 00:00 UTC of "YYYY-MM-DD[ T]HH:MM[:SS[.f..]][Z|+hh|+hh:mm]";
+/// without an offset it is UTC. Nothing for any other text, or for what microseconds in 64 bits
+/// can't hold.
 [[nodiscard]] constexpr std::optional<std::int64_t> timestamp_from(std::string_view text) noexcept {
     detail::TimeReader reader{text};
     const std::int64_t days = detail::read_date(reader);
-    if (!reader.take('T')) {
-        reader.expect(' ');
-    }
+    if (!reader.take('T')) { reader.expect(' '); }
     const std::int64_t of_day = detail::read_time(reader);
     const std::int64_t offset = detail::read_offset(reader);
     return reader.done() ? detail::microseconds(days, of_day - offset) : std::nullopt;

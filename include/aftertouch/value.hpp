@@ -34,15 +34,15 @@ enum class Kind : std::uint8_t {
 /// A noun for messages: "an integer", "text".
 [[nodiscard]] constexpr std::string_view name(Kind kind) noexcept {
     switch (kind) {
-    case Kind::null: return "null";
-    case Kind::boolean: return "a boolean";
-    case Kind::integer: return "an integer";
-    case Kind::real: return "a real";
-    case Kind::text: return "text";
-    case Kind::blob: return "a blob";
-    case Kind::timestamp: return "a timestamp";
-    case Kind::date: return "a date";
-    case Kind::uuid: return "a uuid";
+        case Kind::null: return "null";
+        case Kind::boolean: return "a boolean";
+        case Kind::integer: return "an integer";
+        case Kind::real: return "a real";
+        case Kind::text: return "text";
+        case Kind::blob: return "a blob";
+        case Kind::timestamp: return "a timestamp";
+        case Kind::date: return "a date";
+        case Kind::uuid: return "a uuid";
     }
     return "an unknown kind";
 }
@@ -99,18 +99,16 @@ public:
     /// How many bytes the value takes, for limits: those of bytes(), or of the number.
     [[nodiscard]] constexpr std::size_t size() const noexcept {
         switch (kind_) {
-        case Kind::null: return 0;
-        case Kind::boolean: return 1;
-        case Kind::date: return 4;
-        default: return holds_bytes() ? size_ : 8;
+            case Kind::null: return 0;
+            case Kind::boolean: return 1;
+            case Kind::date: return 4;
+            default: return holds_bytes() ? size_ : 8;
         }
     }
 
     /// Same kind and same content, bit for bit: NaN equals itself, 0.0 isn't -0.0.
     friend constexpr bool operator==(Cell a, Cell b) noexcept {
-        if (a.kind_ != b.kind_) {
-            return false;
-        }
+        if (a.kind_ != b.kind_) { return false; }
         return a.holds_bytes() ? a.bytes() == b.bytes() : a.number_ == b.number_;
     }
 
@@ -179,20 +177,20 @@ inline std::span<const std::byte> as_bytes(std::string_view text) noexcept {
 } // namespace detail
 
 /// The one printable text of a value, the form that checkpoints and dead letters store:
-/// n, b0, b1, i-42, r and the real's 16 hex digits, t or x and the bytes in hex, m and microseconds,
-/// d and days, u and 32 hex digits. Different values have different texts.
+/// n, b0, b1, i-42, r and the real's 16 hex digits, t or x and the bytes in hex, m and
+/// microseconds, d and days, u and 32 hex digits. Different values have different texts.
 [[nodiscard]] inline std::string to_text(const Value& value) {
     const Cell cell = value.cell();
     switch (cell.kind()) {
-    case Kind::null: return "n";
-    case Kind::boolean: return cell.as_integer() != 0 ? "b1" : "b0";
-    case Kind::integer: return "i" + std::to_string(cell.as_integer());
-    case Kind::real: return "r" + hex(std::bit_cast<std::uint64_t>(cell.as_real()));
-    case Kind::text: return "t" + detail::hex_of(cell.bytes());
-    case Kind::blob: return "x" + detail::hex_of(cell.bytes());
-    case Kind::timestamp: return "m" + std::to_string(cell.as_integer());
-    case Kind::date: return "d" + std::to_string(cell.as_integer());
-    case Kind::uuid: return "u" + detail::hex_of(cell.bytes());
+        case Kind::null: return "n";
+        case Kind::boolean: return cell.as_integer() != 0 ? "b1" : "b0";
+        case Kind::integer: return "i" + std::to_string(cell.as_integer());
+        case Kind::real: return "r" + hex(std::bit_cast<std::uint64_t>(cell.as_real()));
+        case Kind::text: return "t" + detail::hex_of(cell.bytes());
+        case Kind::blob: return "x" + detail::hex_of(cell.bytes());
+        case Kind::timestamp: return "m" + std::to_string(cell.as_integer());
+        case Kind::date: return "d" + std::to_string(cell.as_integer());
+        case Kind::uuid: return "u" + detail::hex_of(cell.bytes());
     }
     return "n";
 }
@@ -201,15 +199,14 @@ namespace detail {
 
 inline std::optional<Value> number_from_text(char letter, std::string_view rest) {
     const std::optional<std::int64_t> number = integer_from(rest);
-    if (!number) {
-        return std::nullopt;
-    }
+    if (!number) { return std::nullopt; }
     switch (letter) {
-    case 'b': return *number == (*number & 1) ? std::optional{Value{Cell::boolean(*number != 0)}}
-                                              : std::nullopt;
-    case 'i': return Value{Cell::integer(*number)};
-    case 'm': return Value{Cell::timestamp(*number)};
-    default: break;
+        case 'b':
+            return *number == (*number & 1) ? std::optional{Value{Cell::boolean(*number != 0)}}
+                                            : std::nullopt;
+        case 'i': return Value{Cell::integer(*number)};
+        case 'm': return Value{Cell::timestamp(*number)};
+        default: break;
     }
     const auto days = static_cast<std::int32_t>(*number);
     return days == *number ? std::optional{Value{Cell::date(days)}} : std::nullopt;
@@ -217,26 +214,14 @@ inline std::optional<Value> number_from_text(char letter, std::string_view rest)
 
 inline std::optional<Value> bytes_from_text(char letter, std::string_view rest) {
     const std::optional<std::string> bytes = bytes_from_hex(rest);
-    if (!bytes) {
-        return std::nullopt;
-    }
-    if (letter == 't') {
-        return Value{Cell::text(*bytes)};
-    }
-    if (letter == 'x') {
-        return Value{Cell::blob(as_bytes(*bytes))};
-    }
+    if (!bytes) { return std::nullopt; }
+    if (letter == 't') { return Value{Cell::text(*bytes)}; }
+    if (letter == 'x') { return Value{Cell::blob(as_bytes(*bytes))}; }
     const std::size_t expected = letter == 'u' ? 16 : 8;
-    if (bytes->size() != expected) {
-        return std::nullopt;
-    }
-    if (letter == 'u') {
-        return Value{Cell::uuid(as_bytes(*bytes).first<16>())};
-    }
+    if (bytes->size() != expected) { return std::nullopt; }
+    if (letter == 'u') { return Value{Cell::uuid(as_bytes(*bytes).first<16>())}; }
     std::uint64_t bits = 0;
-    for (const char byte : *bytes) {
-        bits = bits << 8U | static_cast<unsigned char>(byte);
-    }
+    for (const char byte : *bytes) { bits = bits << 8U | static_cast<unsigned char>(byte); }
     return Value{Cell::real(std::bit_cast<double>(bits))};
 }
 
@@ -244,22 +229,20 @@ inline std::optional<Value> bytes_from_text(char letter, std::string_view rest) 
 
 /// The value that to_text() wrote, nothing for any text it can't have written.
 [[nodiscard]] inline std::optional<Value> value_from(std::string_view text) {
-    if (text.empty()) {
-        return std::nullopt;
-    }
+    if (text.empty()) { return std::nullopt; }
     const char letter = text.front();
     const std::string_view rest = text.substr(1);
     switch (letter) {
-    case 'n': return rest.empty() ? std::optional{Value{}} : std::nullopt;
-    case 'b':
-    case 'i':
-    case 'm':
-    case 'd': return detail::number_from_text(letter, rest);
-    case 'r':
-    case 't':
-    case 'x':
-    case 'u': return detail::bytes_from_text(letter, rest);
-    default: return std::nullopt;
+        case 'n': return rest.empty() ? std::optional{Value{}} : std::nullopt;
+        case 'b':
+        case 'i':
+        case 'm':
+        case 'd': return detail::number_from_text(letter, rest);
+        case 'r':
+        case 't':
+        case 'x':
+        case 'u': return detail::bytes_from_text(letter, rest);
+        default: return std::nullopt;
     }
 }
 

@@ -26,9 +26,7 @@ inline std::string hex_of(std::string_view bytes) {
 
 inline std::optional<std::string> bytes_from_hex(std::string_view digits) {
     constexpr std::string_view alphabet = "0123456789abcdef";
-    if (digits.size() % 2 != 0) {
-        return std::nullopt;
-    }
+    if (digits.size() % 2 != 0) { return std::nullopt; }
     std::string out;
     out.reserve(digits.size() / 2);
     for (std::size_t i = 0; i < digits.size(); i += 2) {

@@ -7,8 +7,6 @@
 #include <string_view>
 #include <type_traits>
 
-#include <boost/pfr/core.hpp>
-
 #include <aftertouch/detail/pfr.hpp>
 
 /// \file

@@ -8,8 +8,7 @@
 checkout=$PWD
 cxx=${AFTERTOUCH_CXX:-g++}
 sanitize=${AFTERTOUCH_SANITIZE:-}
-variant=${AFTERTOUCH_CXX:-}${sanitize:+-$sanitize}
-variant=$(basename "${variant//,/-}")
+variant=${AFTERTOUCH_CXX:+${cxx##*/}}${sanitize:+-${sanitize//,/-}}
 build=${AFTERTOUCH_BUILD:-build${variant:+/${variant#-}}}
 [[ $build == /* ]] || build=$checkout/$build
 jobs=$(nproc)
@@ -55,9 +54,9 @@ has_header() {
     fi
 }
 
-# The package with Boost 1.81 or newer: Debian 12 has an older default beside it.
+# The package with Boost 1.81 or newer; Debian 12 has an older one as its default.
 boost_package() {
-    if apt-cache show libboost1.81-dev >/dev/null 2>&1; then
+    if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
         echo libboost1.81-dev
     else
         echo libboost-dev
@@ -73,7 +72,7 @@ need() {
                 has_command "$cxx" || missing+=("$(package_of_compiler)")
                 has_command cmake || missing+=(cmake)
                 has_command ninja || has_command make || missing+=(ninja-build)
-                has_header boost/version.hpp 'BOOST_VERSION >= 108100' || missing+=(boost)
+                has_header boost/version.hpp 'BOOST_VERSION >= 108100' || missing+=("$(boost_package)")
                 has_header range/v3/version.hpp || missing+=(librange-v3-dev)
                 has_header sqlite3.h || missing+=(libsqlite3-dev)
                 has_command sqlite3 || missing+=(sqlite3)
@@ -111,13 +110,8 @@ install_packages() {
     fi
     ((EUID == 0)) || sudo -v || die "missing: $*. sudo was refused: install them as root."
     quietly "reading the package lists" as_root apt-get update
-    local packages=() package
-    for package in "$@"; do
-        [[ $package == boost ]] && package=$(boost_package)
-        packages+=("$package")
-    done
     # --no-remove: nothing that is there makes way for what comes
-    quietly "installing ${packages[*]}" as_root apt-get install --yes --no-install-recommends --no-remove "${packages[@]}"
+    quietly "installing $*" as_root apt-get install --yes --no-install-recommends --no-remove "$@"
 }
 
 # configure [<cmake argument>...]: the build folder, made or brought up to date.
@@ -129,6 +123,7 @@ configure() {
         has_command ccache && arguments+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
         arguments+=(
             -DCMAKE_CXX_COMPILER="$cxx"
+            -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
             -DCMAKE_BUILD_TYPE=Release
             -DCMAKE_CXX_FLAGS_RELEASE="$optimise"
             -DAFTERTOUCH_SANITIZE="$sanitize")

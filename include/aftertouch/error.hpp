@@ -64,10 +64,10 @@ enum class Errc {
 class Error : public std::runtime_error {
 public:
     struct Details {
-        int native_code = 0;   ///< the engine's number, 0 if no engine was asked
-        std::string statement; ///< SQL text with its $1 holes, never values
-        std::string where;     ///< table, column, pipeline or file
-        bool in_doubt = false; ///< a commit was sent and its answer never came
+        int native_code = 0;     ///< the engine's number, 0 if no engine was asked
+        std::string statement{}; ///< SQL text with its $1 holes, never values
+        std::string where{};     ///< table, column, pipeline or file
+        bool in_doubt = false;   ///< a commit was sent and its answer never came
     };
 
     Error(Errc code, const std::string& sentence) : std::runtime_error{sentence}, code_{code} {}

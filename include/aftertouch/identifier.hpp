@@ -58,7 +58,7 @@ namespace detail {
 
 /// The table name that a class name stands for: OrderLine is order_line, HTTPServer http_server,
 /// Order2Line order2_line. Only A to Z are touched; snake case comes back as it was.
-[[nodiscard]] constexpr std::string snake_case(std::string_view name) {
+[[nodiscard]] inline std::string snake_case(std::string_view name) {
     std::string out;
     for (std::size_t i = 0; i < name.size(); ++i) {
         const char before = i == 0 ? '_' : name[i - 1];

@@ -142,6 +142,16 @@ void decode_row(R& out, const Cells& cells) {
     } catch (const Error& error) { detail::rethrow_at(error, detail::column_text<R>(at)); }
 }
 
+namespace detail {
+
+template <Entity T>
+[[noreturn]] void rethrow_at_field(const Error& error, std::size_t field) {
+    const std::string_view column = column_names<T>()[field];
+    rethrow_at(error, table_name<T>().text().append(".").append(column));
+}
+
+} // namespace detail
+
 /// Reads all columns of an entity in the order of its fields, reusing the storage of `out`.
 /// *Throws* Error(value_mismatch) that names table and column; the fields before it are read then.
 template <Entity T>
@@ -152,10 +162,34 @@ void decode_record(std::span<const Cell> cells, T& out) {
     std::size_t at = 0;
     try {
         detail::decode_columns(out, cells, at, std::make_index_sequence<field_count<T>>{});
-    } catch (const Error& error) {
-        const std::string_view column = column_names<T>()[at];
-        detail::rethrow_at(error, table_name<T>().text().append(".").append(column));
+    } catch (const Error& error) { detail::rethrow_at_field<T>(error, at); }
+}
+
+/// Reads some columns of an entity: cell i goes to field `fields[i]`, the others stay as they are.
+/// *Throws* Error(value_mismatch) that names table and column.
+template <Entity T>
+void decode_fields(std::span<const Cell> cells, std::span<const std::size_t> fields, T& out) {
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+        try {
+            [&]<std::size_t... I>(std::index_sequence<I...>) {
+                static_cast<void>(
+                    ((I == fields[i] && (decode(cells[i], field<I>(out)), true)) || ...));
+            }(std::make_index_sequence<field_count<T>>{});
+        } catch (const Error& error) { detail::rethrow_at_field<T>(error, fields[i]); }
     }
+}
+
+/// Reads the parts of an entity's key, in the key's order.
+/// *Throws* Error(value_mismatch) that names table and column.
+template <Entity T>
+void decode_key(std::span<const Cell> cells, Key<T>& out) {
+    std::size_t part = 0;
+    try {
+        for_each_key_part(out, [&](auto& value) {
+            decode(cells[part], value);
+            ++part;
+        });
+    } catch (const Error& error) { detail::rethrow_at_field<T>(error, key_indices<T>[part]); }
 }
 
 } // namespace aftertouch

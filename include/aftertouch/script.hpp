@@ -36,7 +36,7 @@ public:
         return *this;
     }
 
-    [[nodiscard]] const std::vector<ScriptStatement>& statements() const noexcept {
+    [[nodiscard]] const std::vector<ScriptStatement>& statements() const& noexcept {
         return statements_;
     }
 

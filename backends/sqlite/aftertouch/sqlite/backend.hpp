@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <aftertouch/backend.hpp>
+#include <aftertouch/capture.hpp>
+#include <aftertouch/checkpoint.hpp>
+#include <aftertouch/detail/handler_scope.hpp>
+#include <aftertouch/error.hpp>
+#include <aftertouch/sqlite/schema.hpp>
+#include <aftertouch/sqlite/session.hpp>
+#include <aftertouch/sqlite/statement.hpp>
+#include <aftertouch/sqlite/wake.hpp>
+#include <aftertouch/transaction.hpp>
+
+/// \file
+/// The SQLite database that an application opens, writes through, and runs pipelines on.
+
+namespace aftertouch::sqlite {
+
+/// An SQLite database: a file, or one in memory.
+///
+/// A file's pipelines open connections of their own, so that the application's reads go on while a batch runs. A database
+/// in memory, and a borrowed connection, are one connection behind a mutex: a call waits for a running batch, so that the
+/// application's writes never join a handler's transaction.
+///
+/// \code
+/// aftertouch::sqlite::Database shop{"shop.db", {.wal = true}};
+/// shop.execute("INSERT INTO \"order\" (customer, amount) VALUES ($1, $2)", "ada", 12.5);
+/// for (const Order& order : shop.query(aftertouch::type<Order>, "SELECT id, customer, amount FROM \"order\"")) { }
+/// \endcode
+///
+/// *Threads*: any. From inside a handler every call throws `Error` (`wrong_thread`): a handler has its own transaction.
+/// *Lifetime*: must outlive its pipelines.
+class Database {
+public:
+    using Session = sqlite::Session;
+    using Transaction = aftertouch::Transaction<Connection>;
+
+private:
+    template <class Work>
+    auto with_transaction(std::string_view call, Work work) {
+        aftertouch::detail::HandlerScope::refuse(this, call);
+        const std::lock_guard guard{*mutex_};
+        const NotifyAfter notify{*this, sqlite3_total_changes(connection_->handle().get())};
+        static constexpr std::atomic<bool> never{false};
+        Transaction tx{*connection_, never};
+        return work(tx);
+    }
+
+    template <class Work>
+    auto with_manager(std::string_view call, const Capture& capture, Work work) {
+        aftertouch::detail::HandlerScope::refuse(this, call);
+        const std::lock_guard guard{*mutex_};
+        SchemaManager manager{*connection_, capture};
+        return work(manager);
+    }
+
+    // Wakes the pipelines if something was written.
+    struct NotifyAfter {
+        Database& database;
+        int before;
+        ~NotifyAfter() {
+            if (sqlite3_total_changes(database.connection_->handle().get()) != before) { database.wakers_.notify_all(); }
+        }
+    };
+
+public:
+    /// Opens `path`, creating the file if there is none. ":memory:" is a database of this object alone.
+    ///
+    /// *Throws* `Error`: `not_a_database`, `read_only`, `busy` or `database`, with the path in it.
+    explicit Database(std::string path, Options options = {})
+        : path_{std::move(path)}, options_{std::move(options)},
+          connection_{std::make_shared<Connection>(path_, options_)},
+          shared_{connection_->handle().is_private()} {}
+
+    /// Uses a connection that the application has opened, for everything: the application must not use it on another
+    /// thread at the same time, but through this object.
+    [[nodiscard]] static Database borrow(sqlite3* handle) { return Database{handle}; }
+
+    Database(const Database&) = delete;
+    Database& operator=(const Database&) = delete;
+
+    /// The path, as it appears in messages.
+    [[nodiscard]] const std::string& name() const noexcept { return connection_->handle().name(); }
+
+    /// Runs a statement with $1, $2, ..., or without arguments several; says how many rows the last one wrote.
+    template <Mapped... Arguments>
+    std::int64_t execute(std::string_view sql, const Arguments&... arguments) {
+        return with_transaction("Database::execute", [&](Transaction& tx) { return tx.execute(sql, arguments...); });
+    }
+
+    /// All rows of a query; columns go to the fields of `R` by their order.
+    template <Row R, Mapped... Arguments>
+    [[nodiscard]] std::vector<R> query(type_t<R> row, std::string_view sql, const Arguments&... arguments) {
+        return with_transaction("Database::query", [&](Transaction& tx) { return tx.query(row, sql, arguments...); });
+    }
+
+    /// Runs `work(transaction)` in one transaction, committed when it returns and rolled back when it throws. Answers what
+    /// `work` answers.
+    template <class Work>
+    std::invoke_result_t<Work&, Transaction&> transaction(Work&& work) {
+        return with_transaction("Database::transaction", [&](Transaction& tx) {
+            connection_->run("BEGIN IMMEDIATE");
+            try {
+                if constexpr (std::is_void_v<std::invoke_result_t<Work&, Transaction&>>) {
+                    work(tx);
+                    connection_->run("COMMIT");
+                } else {
+                    auto answer = work(tx);
+                    connection_->run("COMMIT");
+                    return answer;
+                }
+            } catch (...) {
+                if (connection_->handle().in_transaction()) { connection_->run("ROLLBACK"); }
+                throw;
+            }
+        });
+    }
+
+    /// Creates the table of an entity where it is missing: for derived tables and examples. An existing table stays as
+    /// it is.
+    template <Entity T>
+    void create_table(type_t<T> = {}) {
+        execute(dml::create_table(table_of<T>(), declared_type));
+    }
+
+    /// \name For pipelines and for install.hpp
+    /// @{
+    [[nodiscard]] std::unique_ptr<Session> open_session(const SessionRequest& request, const std::atomic<bool>& stopping) {
+        SessionConnection connection{connection_, shared_ ? mutex_ : nullptr, options_.busy_timeout};
+        if (!shared_) { connection.connection = std::make_shared<Connection>(path_, options_); }
+        return std::make_unique<Session>(std::move(connection), request, wakers_, stopping);
+    }
+
+    [[nodiscard]] Lag lag(const Capture& capture, std::string_view position) {
+        return with_manager("status", capture, [&](SchemaManager& manager) {
+            Lag lag;
+            const auto installed = manager.find();
+            const auto from = Position::from(position);
+            if (!installed || !from) { return lag; }
+            const std::vector<Value> values{Value{Cell::integer(from->seq)}};
+            connection_->each(dialect::lag(dialect::schema_of(capture), installed->id), values, [&](const Statement& row) {
+                lag.records = row[0].as_integer();
+                lag.age = std::chrono::microseconds{static_cast<std::int64_t>(row[1].as_real() * 86'400e6)};
+                return false;
+            });
+            return lag;
+        });
+    }
+    [[nodiscard]] std::string position_before(const Capture& capture, Timestamp time) {
+        return with_manager("rewind", capture, [&](SchemaManager&) {
+            Position found;
+            const std::vector<Value> values{Value{Cell::real(julian_day(time))}};
+            connection_->each(dialect::position_before(dialect::schema_of(capture)), values, [&](const Statement& row) {
+                found.seq = row[0].as_integer();
+                return false;
+            });
+            return found.text();
+        });
+    }
+    [[nodiscard]] Script install_script(const Capture& capture) {
+        return with_manager("install_script", capture, [](SchemaManager& manager) { return manager.plan().script; });
+    }
+    [[nodiscard]] Script remove_script(const Capture& capture) {
+        return with_manager("remove_script", capture, [](SchemaManager& manager) { return manager.removal(); });
+    }
+    [[nodiscard]] std::vector<Difference> differences(const Capture& capture) {
+        return with_manager("verify", capture, [](SchemaManager& manager) { return manager.plan().differences; });
+    }
+    bool install(const Capture& capture, Schema mode) {
+        return with_manager("install", capture, [&](SchemaManager& manager) { return manager.bring_up(mode); });
+    }
+    void remove(const Capture& capture) {
+        with_manager("remove", capture, [](SchemaManager& manager) { return manager.remove(), true; });
+    }
+    /// @}
+
+private:
+    explicit Database(sqlite3* borrowed) : connection_{std::make_shared<Connection>(borrowed)}, shared_{true} {}
+
+    std::string path_;
+    Options options_;
+    std::shared_ptr<Connection> connection_;
+    std::shared_ptr<std::mutex> mutex_ = std::make_shared<std::mutex>();
+    WakeList wakers_;
+    bool shared_;
+};
+
+static_assert(StorageBackend<Database>);
+
+}  // namespace aftertouch::sqlite

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include <aftertouch/capture.hpp>
+#include <aftertouch/change.hpp>
+#include <aftertouch/operation.hpp>
+#include <aftertouch/sqlite/dialect.hpp>
+#include <aftertouch/sqlite/statement.hpp>
+#include <aftertouch/value.hpp>
+
+/// \file
+/// Reads the change log of one capture in the order of its numbers.
+
+namespace aftertouch::sqlite {
+
+/// A place in the log. One writer commits at a time, so a number is all it takes (design: positions).
+struct Position {
+    std::int64_t seq = 0;
+    friend auto operator<=>(const Position&, const Position&) = default;
+
+    [[nodiscard]] std::string text() const { return std::to_string(seq); }
+    [[nodiscard]] static std::optional<Position> from(std::string_view text) {
+        Position position;
+        const char* end = text.data() + text.size();
+        const auto [stop, problem] = std::from_chars(text.data(), end, position.seq);
+        if (problem != std::errc{} || stop != end || position.seq < 0) { return std::nullopt; }
+        return position;
+    }
+};
+
+/// `julianday` to microseconds since 1970, and back.
+[[nodiscard]] inline Timestamp timestamp_of(double julian_day) {
+    constexpr double unix_epoch = 2440587.5;
+    return Timestamp{std::chrono::microseconds{std::llround((julian_day - unix_epoch) * 86'400'000.0) * 1000}};
+}
+[[nodiscard]] inline double julian_day(Timestamp time) {
+    return 2440587.5 + static_cast<double>(time.time_since_epoch().count()) / 86'400'000'000.0;
+}
+
+/// What a pipeline wants of the log.
+struct LogFilter {
+    std::int64_t capture = 0;
+    std::size_t key_parts = 1;
+    std::size_t imaged = 0;
+    std::string own_name{};                 ///< leave out changes that this pipeline made; empty: hand them over
+    std::vector<std::string> collations{};  ///< of the key parts, for comparing with a rebuild's cursor
+};
+
+/// The log of one capture.
+class ChangeLog {
+public:
+    ChangeLog(Connection& connection, std::string schema, LogFilter filter)
+        : connection_{&connection}, schema_{std::move(schema)}, filter_{std::move(filter)},
+          has_changes_{dialect::has_changes(schema_, filter_.capture, skips_own())},
+          head_{dialect::head(schema_)},
+          read_all_{dialect::read_log(schema_, read({}))},
+          read_reached_{dialect::read_log(schema_, read(filter_.collations))} {
+        for (std::size_t part = 0; wide() && part < dialect::image_parts(filter_.imaged); ++part) {
+            read_parts_.push_back(dialect::read_image_part(schema_, filter_.capture, part, width(part)));
+        }
+    }
+
+    /// The end of the log now.
+    [[nodiscard]] Position head() {
+        Position end;
+        connection_->each(head_, std::span<const Value>{}, [&](const Statement& row) {
+            end.seq = row[0].as_integer();
+            return false;
+        });
+        return end;
+    }
+
+    /// Whether there is a change of this capture behind `from` and up to `end`.
+    [[nodiscard]] bool has_changes(Position from, Position end) {
+        bool found = false;
+        values_.assign({integer(from.seq), integer(end.seq)});
+        if (skips_own()) { values_.emplace_back(Cell::text(filter_.own_name)); }
+        connection_->each(has_changes_, values_, [&](const Statement&) {
+            found = true;
+            return false;
+        });
+        return found;
+    }
+
+    /// Passes changes behind `from` to `sink` until it answers false for one that it didn't take, or `limit` are passed.
+    /// With `reached`, only changes of keys up to it.
+    ///
+    /// *Returns* where to go on, and whether there may be more: the end of the log if there isn't.
+    template <class Sink>
+    std::pair<Position, bool> read(Position from, std::size_t limit, const std::vector<Value>* reached, Sink&& sink) {
+        const Position end = std::max(head(), from);
+        values_.assign({integer(from.seq), integer(static_cast<std::int64_t>(limit))});
+        if (skips_own() || reached != nullptr) { values_.emplace_back(Cell::text(filter_.own_name)); }
+        if (reached != nullptr) { values_.insert(values_.end(), reached->begin(), reached->end()); }
+        Position last = from;
+        std::size_t passed = 0;
+        bool full = false;
+        connection_->each(reached != nullptr ? read_reached_ : read_all_, values_, [&](const Statement& row) {
+            if (!sink(log_row(row))) {
+                full = true;
+                return false;
+            }
+            last.seq = row[0].as_integer();
+            return ++passed < limit;
+        });
+        const bool more = full || passed == limit;
+        return {more ? last : end, more};
+    }
+
+private:
+    [[nodiscard]] static Value integer(std::int64_t number) { return Value{Cell::integer(number)}; }
+    [[nodiscard]] bool skips_own() const noexcept { return !filter_.own_name.empty(); }
+    [[nodiscard]] bool wide() const noexcept { return filter_.imaged > dialect::image_columns; }
+    [[nodiscard]] std::size_t width(std::size_t part) const noexcept {
+        return std::min(filter_.imaged - part * dialect::image_columns, dialect::image_columns);
+    }
+    [[nodiscard]] dialect::LogRead read(std::vector<std::string> reached) const {
+        return {filter_.capture, filter_.key_parts, filter_.imaged, skips_own(), std::move(reached)};
+    }
+
+    [[nodiscard]] LogRow log_row(const Statement& row) {
+        LogRow change;
+        change.id.seq = row[0].as_integer();
+        const std::string_view letter = row[1].bytes();
+        change.operation = operation_from(letter.empty() ? '\0' : letter.front()).value_or(Operation::touched);
+        change.at = timestamp_of(row[2].as_real());
+        cells_.resize(filter_.key_parts + 2 * filter_.imaged);
+        for (std::size_t i = 0; i < filter_.key_parts; ++i) { cells_[i] = row[3 + i]; }
+        change.key = std::span<const Cell>{cells_}.first(filter_.key_parts);
+        if (filter_.imaged != 0) { read_images(row, change); }
+        return change;
+    }
+
+    void read_images(const Statement& row, LogRow& change) {
+        const bool before = change.operation == Operation::updated || change.operation == Operation::deleted;
+        const bool after = change.operation == Operation::updated || change.operation == Operation::inserted;
+        const std::size_t first = 3 + filter_.key_parts;
+        bool there = before || after;
+        if (wide()) {
+            there = there && read_wide(change.id.seq);
+        } else if (there = there && !row[first].is_null(); there) {
+            for (std::size_t i = 0; i < 2 * filter_.imaged; ++i) { cells_[filter_.key_parts + i] = row[first + 1 + i]; }
+        }
+        const std::span<const Cell> images = std::span<const Cell>{cells_}.subspan(filter_.key_parts);
+        if (there && before) { change.before = images.first(filter_.imaged); }
+        if (there && after) { change.after = images.last(filter_.imaged); }
+    }
+
+    // An image of more than 900 columns lies in several tables; its values are copied, since each is read on its own.
+    [[nodiscard]] bool read_wide(std::int64_t seq) {
+        wide_.resize(2 * filter_.imaged);
+        const std::vector<Value> key{integer(seq)};
+        for (std::size_t part = 0; part < read_parts_.size(); ++part) {
+            bool found = false;
+            const std::size_t begin = part * dialect::image_columns;
+            connection_->each(read_parts_[part], key, [&](const Statement& image) {
+                for (std::size_t i = 0; i < width(part); ++i) {
+                    wide_[begin + i] = image[i];
+                    wide_[filter_.imaged + begin + i] = image[width(part) + i];
+                }
+                found = true;
+                return false;
+            });
+            if (!found) { return false; }
+        }
+        for (std::size_t i = 0; i < wide_.size(); ++i) { cells_[filter_.key_parts + i] = Cell{wide_[i]}; }
+        return true;
+    }
+
+    Connection* connection_;
+    std::string schema_;
+    LogFilter filter_;
+    std::string has_changes_;
+    std::string head_;
+    std::string read_all_;
+    std::string read_reached_;
+    std::vector<std::string> read_parts_;  // of a wide image
+    std::vector<Value> values_;
+    std::vector<Cell> cells_;
+    std::vector<Value> wide_;
+};
+
+}  // namespace aftertouch::sqlite

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <aftertouch/backend.hpp>
+#include <aftertouch/checkpoint.hpp>
+#include <aftertouch/error.hpp>
+#include <aftertouch/sqlite/change_log.hpp>
+#include <aftertouch/sqlite/schema.hpp>
+#include <aftertouch/sqlite/snapshot.hpp>
+#include <aftertouch/sqlite/statement.hpp>
+#include <aftertouch/sqlite/store.hpp>
+#include <aftertouch/sqlite/wake.hpp>
+#include <aftertouch/transaction.hpp>
+
+/// \file
+/// A pipeline's connection: its log, its source, its checkpoint, and the transaction of its batch.
+
+namespace aftertouch::sqlite {
+
+/// The connection that a session works on: its own, or one that it shares under a mutex.
+struct SessionConnection {
+    std::shared_ptr<Connection> connection;
+    std::shared_ptr<std::mutex> shared;  ///< null for a connection of its own
+    std::chrono::milliseconds busy_timeout{5000};
+};
+
+/// One pipeline on one SQLite database.
+///
+/// A batch is one BEGIN IMMEDIATE transaction. On a shared connection it holds the connection's mutex from begin to end.
+class Session {
+public:
+    using Position = sqlite::Position;
+    using Transaction = aftertouch::Transaction<Connection>;
+
+    Session(SessionConnection connection, SessionRequest request, WakeList& wakers, const std::atomic<bool>& stopping)
+        : connection_{std::move(connection.connection)}, shared_{std::move(connection.shared)},
+          busy_timeout_{connection.busy_timeout}, request_{std::move(request)},
+          wakers_{wakers}, stopping_{stopping}, transaction_{*connection_, stopping},
+          manager_{*connection_, request_.capture}, schema_{dialect::schema_of(request_.capture)},
+          store_{*connection_, schema_, request_.pipeline}, waker_{shared_ ? std::string{} : file_name()} {
+        if (!shared_) { sqlite3_busy_handler(handle(), &Session::wait_for_lock, this); }
+        wakers_.add(waker_);
+    }
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+    ~Session() {
+        wakers_.remove(waker_);
+        roll_back();
+    }
+
+    bool bring_up() {
+        const auto guard = lock();
+        refuse_read_only();
+        const bool changed = manager_.bring_up(request_.schema);
+        read_installation();
+        if (request_.schema != Schema::none) { version_ = manager_.catalog().version(); }
+        return changed;
+    }
+
+    [[nodiscard]] const std::string& log() const noexcept { return installed_.log; }
+    [[nodiscard]] const std::vector<KeyFold>& key_folds() const noexcept { return folds_; }
+    [[nodiscard]] std::string event_id(Position position) const { return installed_.log_id + ':' + position.text(); }
+
+    [[nodiscard]] std::optional<StoredCheckpoint> load() {
+        const auto guard = lock();
+        return store_.load();
+    }
+
+    [[nodiscard]] std::optional<Position> poll(Position from) {
+        const auto guard = lock();
+        // In the application's own transaction on a shared connection nothing is committed yet.
+        if (shared_ && connection_->handle().in_transaction()) { return from; }
+        if (request_.schema != Schema::none && manager_.catalog().version() != version_) { return std::nullopt; }
+        const Position end = std::max(log_->head(), from);
+        if (log_->has_changes(from, end)) { return std::nullopt; }
+        return end;
+    }
+
+    void begin() {
+        auto guard = lock();
+        if (shared_ && connection_->handle().in_transaction()) {
+            throw Error{Errc::busy, connection_->handle().name() +
+                                        " is inside a transaction of the application on the same connection: the pipeline "
+                                        "goes on when that has ended"};
+        }
+        connection_->run("BEGIN IMMEDIATE");
+        held_ = std::move(guard);
+        open_ = true;
+        // A handler that ends the transaction ends this savepoint too, even if it begins another one.
+        connection_->run("SAVEPOINT aftertouch_batch");
+    }
+
+    [[nodiscard]] std::vector<Difference> drift() {
+        if (request_.schema == Schema::none) { return {}; }
+        const std::int64_t version = manager_.catalog().version();
+        if (version == version_) { return {}; }
+        std::vector<Difference> differences = manager_.plan().differences;
+        if (differences.empty()) { version_ = version; }
+        return differences;
+    }
+
+    [[nodiscard]] Usable usable(Position position) {
+        const std::optional<InstalledCapture> now = manager_.find();
+        if (!now || now->log != installed_.log) { return Usable::other_log; }
+        if (position.seq < now->pruned_through) { return Usable::pruned; }
+        std::int64_t high_water = 0;
+        connection_->each(dialect::high_water(schema_), std::span<const Value>{}, [&](const Statement& row) {
+            high_water = row[0].as_integer();
+            return false;
+        });
+        return position.seq > high_water ? Usable::rewound : Usable::yes;
+    }
+
+    [[nodiscard]] Position head() { return std::max(log_->head(), Position{installed_.pruned_through}); }
+
+    template <class Sink>
+    std::pair<Position, bool> read_changes(Position from, std::size_t limit, const std::vector<Value>* reached, Sink&& sink) {
+        return log_->read(from, limit, reached, std::forward<Sink>(sink));
+    }
+    template <class Sink>
+    bool read_page(std::vector<Value>& last, std::size_t limit, Sink&& sink) {
+        return snapshot_->read_page(last, limit, std::forward<Sink>(sink));
+    }
+    [[nodiscard]] std::int64_t count_rows() { return snapshot_->count(); }
+    template <class Sink>
+    void fetch(std::span<const Value> keys, Sink&& sink) {
+        snapshot_->fetch(keys, std::forward<Sink>(sink));
+    }
+
+    [[nodiscard]] Transaction& transaction() noexcept { return transaction_; }
+
+    [[nodiscard]] bool intact() {
+        if (!connection_->handle().in_transaction()) { return false; }
+        try {
+            connection_->run("RELEASE aftertouch_batch");
+        } catch (const Error&) {
+            return false;
+        }
+        return true;
+    }
+
+    void mark_own_changes(Position since) {
+        connection_->run(dialect::mark_own(schema_), std::vector<Value>{Value{Cell::text(request_.pipeline)},
+                                                                        Value{Cell::integer(since.seq)}});
+    }
+    void store(std::string_view text, std::int64_t version) { store_.store(text, version); }
+
+    void commit() {
+        connection_->run("COMMIT");
+        release();
+        // What the handler wrote may be another pipeline's source.
+        wakers_.notify_all();
+    }
+
+    void roll_back() noexcept {
+        if (!open_) { return; }
+        try {
+            if (connection_->handle().in_transaction()) { connection_->run("ROLLBACK"); }
+        } catch (...) {
+            // SQLite has rolled back by itself, or the next BEGIN says what is wrong.
+        }
+        release();
+    }
+
+    void count_attempt(std::int64_t version) {
+        const auto guard = lock();
+        if (!connection_->handle().in_transaction()) { store_.count_attempt(version); }
+    }
+
+    void wake() noexcept { waker_.notify(); }
+    void interrupt() noexcept {
+        if (!shared_) { connection_->handle().interrupt(); }
+    }
+    bool wait(std::chrono::microseconds timeout) { return waker_.wait(timeout); }
+
+private:
+    [[nodiscard]] sqlite3* handle() const noexcept { return connection_->handle().get(); }
+
+    [[nodiscard]] std::unique_lock<std::mutex> lock() const {
+        return shared_ ? std::unique_lock{*shared_} : std::unique_lock<std::mutex>{};
+    }
+
+    void release() noexcept {
+        open_ = false;
+        held_ = {};
+    }
+
+    [[nodiscard]] std::string file_name() const {
+        const char* file = sqlite3_db_filename(handle(), schema_.c_str());
+        return file == nullptr ? std::string{} : std::string{file};
+    }
+
+    // Waits for another connection's lock in small steps, so that a stop is heard.
+    static int wait_for_lock(void* self, int attempt) {
+        const Session& session = *static_cast<Session*>(self);
+        constexpr std::chrono::milliseconds step{5};
+        if (attempt * step >= session.busy_timeout_ || session.stopping_.load(std::memory_order_relaxed)) { return 0; }
+        sqlite3_sleep(attempt < 10 ? 1 : static_cast<int>(step.count()));
+        return 1;
+    }
+
+    void refuse_read_only() const {
+        if (!connection_->handle().read_only()) { return; }
+        throw Error{Errc::read_only, connection_->handle().name() +
+                                         " can't be written, and a pipeline keeps its checkpoint there: check the rights of the "
+                                         "file and its folder, and how it was opened"};
+    }
+
+    void read_installation() {
+        const std::optional<InstalledCapture> found = manager_.find();
+        if (!found) {
+            throw Error{Errc::schema_mismatch, connection_->handle().name() + " has no capture " + request_.capture.name +
+                                                   ": run the printed install script, or start with Schema::automatic"};
+        }
+        installed_ = *found;
+        const TableFacts facts = manager_.catalog().table(request_.capture.table.name);
+        folds_ = sqlite::key_folds(request_.capture, facts);
+        LogFilter filter{installed_.id, request_.capture.table.key.size(), request_.capture.imaged.size(),
+                         request_.skip_own_changes ? request_.pipeline : std::string{}, {}};
+        for (const std::size_t part : request_.capture.table.key) {
+            filter.collations.push_back(facts.column(request_.capture.table.columns[part].name)->collation);
+        }
+        log_.emplace(*connection_, schema_, std::move(filter));
+        snapshot_.emplace(*connection_, request_.capture.table, request_.order);
+    }
+
+    std::shared_ptr<Connection> connection_;
+    std::shared_ptr<std::mutex> shared_;
+    std::chrono::milliseconds busy_timeout_;
+    SessionRequest request_;
+    WakeList& wakers_;
+    const std::atomic<bool>& stopping_;
+    Transaction transaction_;
+    SchemaManager manager_;
+    std::string schema_;
+    CheckpointStore store_;
+    Waker waker_;
+    InstalledCapture installed_;
+    std::vector<KeyFold> folds_;
+    std::optional<ChangeLog> log_;
+    std::optional<Snapshot> snapshot_;
+    std::int64_t version_ = 0;
+    std::unique_lock<std::mutex> held_;  // of a shared connection, during a batch
+    bool open_ = false;
+};
+
+}  // namespace aftertouch::sqlite

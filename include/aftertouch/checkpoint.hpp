@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <aftertouch/value.hpp>
+
+/// \file
+/// The durable progress of one pipeline, and its one text form (P4).
+
+namespace aftertouch {
+
+/// How far a rebuild has come.
+struct RebuildCursor {
+    std::int64_t generation = 0;  ///< how many rebuilds this pipeline has begun
+    bool running = false;
+    std::int64_t done = 0;   ///< rows handed over by the running rebuild
+    std::int64_t total = 0;  ///< rows of the source when it began, an estimate
+    std::vector<Value> last;  ///< order and key of the last row handed over; empty before the first page
+    friend bool operator==(const RebuildCursor&, const RebuildCursor&) = default;
+};
+
+/// What a pipeline needs to go on: the log it reads, how far it has read it, and its rebuild.
+///
+/// Its size is bounded by the size of one key.
+struct Checkpoint {
+    std::string log;       ///< identity of the log and of the capture in it; no spaces
+    std::string position;  ///< the backend's own text; no spaces
+    RebuildCursor rebuild;
+    friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
+};
+
+/// A checkpoint as a database keeps it.
+struct StoredCheckpoint {
+    std::string text;
+    std::int64_t version = 0;   ///< rises by one with each batch; what the next one is compared with
+    std::int64_t attempts = 0;  ///< how often the batch behind it has failed
+};
+
+/// The form that is stored: `at1 LOG POSITION gGENERATION`, and ` rDONE/TOTAL` with the cursor's values while a rebuild runs.
+[[nodiscard]] inline std::string to_text(const Checkpoint& checkpoint) {
+    const RebuildCursor& rebuild = checkpoint.rebuild;
+    std::string text = "at1 " + checkpoint.log + ' ' + checkpoint.position + " g" + std::to_string(rebuild.generation);
+    if (!rebuild.running) { return text; }
+    text += " r" + std::to_string(rebuild.done) + '/' + std::to_string(rebuild.total);
+    for (const Value& value : rebuild.last) { text += ' ' + to_text(value); }
+    return text;
+}
+
+namespace detail {
+
+[[nodiscard]] inline std::optional<std::int64_t> whole_number(std::string_view digits) {
+    std::int64_t number = 0;
+    const char* end = digits.data() + digits.size();
+    const auto [stop, problem] = std::from_chars(digits.data(), end, number);
+    if (problem != std::errc{} || stop != end || digits.empty() || number < 0) { return std::nullopt; }
+    return number;
+}
+
+// Takes the next word off `text`; nothing at the end or for two spaces in a row.
+[[nodiscard]] inline std::optional<std::string_view> next_word(std::string_view& text) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    if (word.empty()) { return std::nullopt; }
+    text.remove_prefix(word.size());
+    if (!text.empty()) { text.remove_prefix(1); }
+    return word;
+}
+
+[[nodiscard]] inline bool read_cursor(std::string_view counts, std::string_view rest, RebuildCursor& cursor) {
+    const std::size_t slash = counts.find('/');
+    if (!counts.starts_with('r') || slash == std::string_view::npos) { return false; }
+    const auto done = whole_number(counts.substr(1, slash - 1));
+    const auto total = whole_number(counts.substr(slash + 1));
+    if (!done || !total) { return false; }
+    cursor.running = true;
+    cursor.done = *done;
+    cursor.total = *total;
+    while (!rest.empty()) {
+        const auto word = next_word(rest);
+        auto value = word ? value_from(*word) : std::nullopt;
+        if (!value) { return false; }
+        cursor.last.push_back(std::move(*value));
+    }
+    return true;
+}
+
+}  // namespace detail
+
+/// Reads the stored form; nothing for any other text.
+[[nodiscard]] inline std::optional<Checkpoint> checkpoint_from(std::string_view text) {
+    if (text.ends_with(' ')) { return std::nullopt; }
+    const auto form = detail::next_word(text);
+    const auto log = detail::next_word(text);
+    const auto position = detail::next_word(text);
+    const auto generation = detail::next_word(text);
+    if (form != "at1" || !log || !position || !generation || !generation->starts_with('g')) { return std::nullopt; }
+    const auto number = detail::whole_number(generation->substr(1));
+    if (!number) { return std::nullopt; }
+    Checkpoint checkpoint{std::string{*log}, std::string{*position}, {}};
+    checkpoint.rebuild.generation = *number;
+    if (text.empty()) { return checkpoint; }
+    const auto counts = detail::next_word(text);
+    if (!counts || !detail::read_cursor(*counts, text, checkpoint.rebuild)) { return std::nullopt; }
+    return checkpoint;
+}
+
+}  // namespace aftertouch

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <aftertouch/capture.hpp>
+#include <aftertouch/change.hpp>
+#include <aftertouch/entity.hpp>
+#include <aftertouch/error.hpp>
+#include <aftertouch/hash.hpp>
+#include <aftertouch/operation.hpp>
+#include <aftertouch/table.hpp>
+
+/// \file
+/// What a pipeline follows: which table, what its triggers record, and what of it the handler wants.
+
+namespace aftertouch {
+
+/// Whether a capture records keys only, or the row before and after too.
+enum class CaptureMode { touch, images };
+
+/// The changes of `T`'s table. Every call gives a new source; nothing is looked at until a pipeline starts.
+///
+/// \code
+/// auto source = aftertouch::source<Order>().images().exclude<&Order::note>().operations(aftertouch::inserts);
+/// \endcode
+template <Entity T, CaptureMode Mode = CaptureMode::touch>
+class Source {
+public:
+    using Record = T;
+    static constexpr CaptureMode mode = Mode;
+
+    Source() = default;
+
+    /// Records the row before and after each change, not its key alone.
+    ///
+    /// *Costs* about twice the write cost of a touch, and the rows' space in the log. REPLACE in SQLite removes rows
+    /// without an image: they come as `Operation::touched`.
+    [[nodiscard]] Source<T, CaptureMode::images> images() const {
+        Source<T, CaptureMode::images> with = copy_as<CaptureMode::images>();
+        return with;
+    }
+
+    /// Leaves columns out of the images, so that they never enter the log. `records()` still reads them.
+    template <auto... Members>
+    [[nodiscard]] Source exclude() const {
+        static_assert(Mode == CaptureMode::images, "aftertouch: exclude<>() leaves columns out of images: call images() first");
+        Source with = *this;
+        (with.excluded_.push_back(field_index<Members>), ...);
+        return with;
+    }
+
+    /// Records only some operations. A key change counts as an update.
+    [[nodiscard]] Source operations(Operations which) const {
+        Source with = *this;
+        with.operations_ = which;
+        return with;
+    }
+
+    /// Names the capture; by default it has the name of its table, and a suffix for what differs from the default.
+    /// Pipelines that name the same capture share its triggers and its rows in the log.
+    [[nodiscard]] Source named(std::string name) const {
+        Source with = *this;
+        with.name_ = std::move(name);
+        return with;
+    }
+
+    /// Hands over only changes for which `wanted` is true; it runs in this process, on the pipeline's thread.
+    [[nodiscard]] Source filter(std::function<bool(const Change<T>&)> wanted) const {
+        Source with = *this;
+        with.filter_ = std::move(wanted);
+        return with;
+    }
+
+    /// Rebuilds in the order of these columns (and the key behind them), not of the key.
+    ///
+    /// The handler must read the row then (`records()`, `tx.get`): changes and pages are not in one order (R2).
+    template <auto... Members>
+    [[nodiscard]] Source rebuild_by() const {
+        static_assert((!nullable<std::remove_cvref_t<decltype(std::declval<T&>().*Members)>> && ...),
+                      "aftertouch: a rebuild's order needs columns that are never null");
+        Source with = *this;
+        with.order_ = {field_index<Members>...};
+        return with;
+    }
+
+    /// The definition that install, verify and remove work with.
+    [[nodiscard]] Capture capture() const {
+        Capture capture{.name = name_, .table = table_of<T>(), .operations = operations_};
+        if constexpr (Mode == CaptureMode::images) {
+            capture.images = true;
+            for (std::size_t i = 0; i < field_count<T>; ++i) {
+                if (std::find(excluded_.begin(), excluded_.end(), i) == excluded_.end()) { capture.imaged.push_back(i); }
+            }
+        }
+        if (capture.name.empty()) { capture.name = default_name(capture); }
+        return capture;
+    }
+
+    [[nodiscard]] const std::function<bool(const Change<T>&)>& filter() const noexcept { return filter_; }
+    /// The columns of the rebuild's order, by their place in the table; empty for key order.
+    [[nodiscard]] const std::vector<std::size_t>& order() const noexcept { return order_; }
+
+private:
+    template <Entity, CaptureMode>
+    friend class Source;
+
+    template <CaptureMode Other>
+    [[nodiscard]] Source<T, Other> copy_as() const {
+        Source<T, Other> with;
+        with.name_ = name_;
+        with.operations_ = operations_;
+        with.excluded_ = excluded_;
+        with.filter_ = filter_;
+        with.order_ = order_;
+        return with;
+    }
+
+    // The same declaration has the same name in every program; another one never shares its triggers by accident.
+    [[nodiscard]] static std::string default_name(const Capture& capture) {
+        std::string name = capture.table.name.name;
+        if (capture.images) { name += "_images"; }
+        Capture usual{.name = {}, .table = capture.table};
+        usual.images = capture.images;
+        for (std::size_t i = 0; capture.images && i < field_count<T>; ++i) { usual.imaged.push_back(i); }
+        const std::string definition = capture.definition();
+        return definition == usual.definition() ? name : name + '_' + hex(fnv1a(definition)).substr(0, 8);
+    }
+
+    std::string name_;
+    Operations operations_ = Operations::all();
+    std::vector<std::size_t> excluded_;
+    std::function<bool(const Change<T>&)> filter_;
+    std::vector<std::size_t> order_;
+};
+
+/// The changes of `T`'s table, as touches.
+template <class T>
+[[nodiscard]] auto source() {
+    static_assert(detail::require_entity<T>());
+    return Source<T>{};
+}
+
+/// What a `Pipeline` accepts as its source.
+template <class S>
+concept ChangeSource = requires(const S& source) {
+    typename S::Record;
+    { S::mode } -> std::convertible_to<CaptureMode>;
+    { source.capture() } -> std::same_as<Capture>;
+    source.filter();
+    source.order();
+};
+
+}  // namespace aftertouch

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -117,6 +118,8 @@ concept StorageBackend = requires(B& database, const SessionRequest& request, co
     { database.open_session(request, stopping) } -> std::same_as<std::unique_ptr<typename B::Session>>;
     { database.name() } -> std::convertible_to<std::string>;
     { database.lag(capture, text) } -> std::same_as<Lag>;
+    { database.position_of(capture, text) } -> std::same_as<std::string>;
+    { database.position_before(capture, Timestamp{}) } -> std::same_as<std::string>;
     { database.install_script(capture) } -> std::same_as<Script>;
     { database.remove_script(capture) } -> std::same_as<Script>;
     { database.differences(capture) } -> std::same_as<std::vector<Difference>>;

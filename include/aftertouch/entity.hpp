@@ -61,7 +61,7 @@ template <std::size_t I, Entity T>
 /// The columns in the order of the fields, after renames: a std::array of std::string_view.
 template <Entity T>
 [[nodiscard]] constexpr const auto& column_names() noexcept {
-    return detail::column_names<T>;
+    return detail::column_names_of<T>;
 }
 
 /// `field_index<&Order::amount>`. An inherited member needs the struct as well, for &Order::amount
@@ -72,21 +72,21 @@ inline constexpr std::size_t field_index = detail::index_in<T, Member>;
 
 /// The fields that make the key, in the key's order.
 template <Entity T>
-inline constexpr const auto& key_indices = detail::key_indices<T>;
+inline constexpr const auto& key_indices = detail::key_indices_of<T>;
 
 namespace detail {
 
 template <class T, std::size_t... I>
 consteval auto key_type(std::index_sequence<I...>) noexcept {
     if constexpr (sizeof...(I) == 1) {
-        return std::type_identity<FieldType<T, key_indices<T>[0]>>{};
+        return std::type_identity<FieldType<T, key_indices_of<T>[0]>>{};
     } else {
-        return std::type_identity<std::tuple<FieldType<T, key_indices<T>[I]>...>>{};
+        return std::type_identity<std::tuple<FieldType<T, key_indices_of<T>[I]>...>>{};
     }
 }
 
 template <class T>
-using KeyIndexes = std::make_index_sequence<key_indices<T>.size()>;
+using KeyIndexes = std::make_index_sequence<key_indices_of<T>.size()>;
 
 template <class K>
 inline constexpr bool is_tuple = false;
@@ -102,14 +102,14 @@ using Key = typename decltype(detail::key_type<T>(detail::KeyIndexes<T>{}))::typ
 template <Entity T>
 [[nodiscard]] Key<T> key_of(const T& entity) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
-        return Key<T>{field<detail::key_indices<T>[I]>(entity)...};
+        return Key<T>{field<detail::key_indices_of<T>[I]>(entity)...};
     }(detail::KeyIndexes<T>{});
 }
 
 /// Calls `f(part)` for every part of a key in order, whether it is one or a tuple.
 template <class K, class F>
-constexpr void for_each_key_part(K& key, F f) {
-    if constexpr (detail::is_tuple<std::remove_const_t<K>>) {
+constexpr void for_each_key_part(K&& key, F&& f) {
+    if constexpr (detail::is_tuple<std::remove_cvref_t<K>>) {
         std::apply([&](auto&... part) { (f(part), ...); }, key);
     } else {
         f(key);

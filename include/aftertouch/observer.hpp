@@ -3,9 +3,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <functional>
-#include <ostream>
 #include <string>
 #include <string_view>
 
@@ -50,31 +50,40 @@ enum class Moment {
 /// One thing that happened to one pipeline. Never carries a value of a row.
 struct Report {
     Moment moment = Moment::started;
-    std::string_view pipeline;
-    std::string_view event_id;      ///< of the batch in hand, where there is one
-    std::string_view message;       ///< a sentence, where there is something to say
+    std::string_view pipeline{};
+    std::string_view event_id{};    ///< of the batch in hand, where there is one
+    std::string_view message{};      ///< a sentence, where there is something to say
     std::size_t changes = 0;        ///< in the batch
     std::int64_t done = 0;          ///< of a rebuild: rows handed over
     std::int64_t total = 0;         ///< of a rebuild: an estimate of all rows
     std::chrono::nanoseconds took{0};  ///< reading, handling and committing the batch
-    std::exception_ptr cause;
+    std::exception_ptr cause{};
 };
 
 /// Called on the pipeline's thread, outside of its transactions; what it throws is ignored. Views end with the call.
 using Observer = std::function<void(const Report&)>;
 
-/// Writes one line a report: all of them, or by default what a person should know.
-[[nodiscard]] inline Observer log_lines(std::ostream& out, bool all = false) {
-    return [&out, all](const Report& report) {
-        if (!all && !is_warning(report.moment)) { return; }
-        std::string line{name(report.moment)};
-        line += " pipeline=" + std::string{report.pipeline};
-        if (!report.event_id.empty()) { line += " event=" + std::string{report.event_id}; }
-        if (report.changes != 0) { line += " changes=" + std::to_string(report.changes); }
-        if (report.total != 0) { line += " done=" + std::to_string(report.done) + '/' + std::to_string(report.total); }
-        if (!report.message.empty()) { line += " : " + std::string{report.message}; }
-        out << line + '\n' << std::flush;
+/// One report as a line: the moment's name, then what is known as `key=value`, then the sentence.
+[[nodiscard]] inline std::string log_line(const Report& report) {
+    std::string line{name(report.moment)};
+    line += " pipeline=" + std::string{report.pipeline};
+    if (!report.event_id.empty()) { line += " event=" + std::string{report.event_id}; }
+    if (report.changes != 0) { line += " changes=" + std::to_string(report.changes); }
+    if (report.total != 0) { line += " done=" + std::to_string(report.done) + '/' + std::to_string(report.total); }
+    if (!report.message.empty()) { line += " : " + std::string{report.message}; }
+    return line;
+}
+
+/// Writes what a person should know to standard error, a line each.
+[[nodiscard]] inline Observer log_warnings() {
+    return [](const Report& report) {
+        if (is_warning(report.moment)) { std::fputs((log_line(report) + '\n').c_str(), stderr); }
     };
+}
+
+/// Writes every report to standard error, a line each.
+[[nodiscard]] inline Observer log_everything() {
+    return [](const Report& report) { std::fputs((log_line(report) + '\n').c_str(), stderr); };
 }
 
 }  // namespace aftertouch

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <span>
@@ -150,6 +151,20 @@ template <Entity T>
     rethrow_at(error, table_name<T>().text().append(".").append(column));
 }
 
+template <class T, std::size_t I>
+void decode_field(Cell cell, T& out) {
+    decode(cell, FieldsOf<T>::template get<I>(out));
+}
+
+template <class T, std::size_t... I>
+consteval auto make_field_decoders(std::index_sequence<I...>) noexcept {
+    return std::array{&decode_field<T, I>...};
+}
+
+/// By index at run time.
+template <class T>
+inline constexpr auto field_decoders = make_field_decoders<T>(FieldIndexes<T>{});
+
 } // namespace detail
 
 /// Reads all columns of an entity in the order of its fields, reusing the storage of `out`.
@@ -166,20 +181,17 @@ void decode_record(std::span<const Cell> cells, T& out) {
 }
 
 /// Reads some columns of an entity: cell i goes to field `fields[i]`, the others stay as they are.
-/// *Throws* Error(value_mismatch) that names table and column.
+/// *Requires* as many cells as fields, and indexes below field_count.
+/// *Throws* Error(value_mismatch) that names table and column; the fields before it are read then.
 template <Entity T>
 void decode_fields(std::span<const Cell> cells, std::span<const std::size_t> fields, T& out) {
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-        try {
-            [&]<std::size_t... I>(std::index_sequence<I...>) {
-                static_cast<void>(
-                    ((I == fields[i] && (decode(cells[i], field<I>(out)), true)) || ...));
-            }(std::make_index_sequence<field_count<T>>{});
-        } catch (const Error& error) { detail::rethrow_at_field<T>(error, fields[i]); }
-    }
+    std::size_t i = 0;
+    try {
+        for (; i < cells.size(); ++i) { detail::field_decoders<T>[fields[i]](cells[i], out); }
+    } catch (const Error& error) { detail::rethrow_at_field<T>(error, fields[i]); }
 }
 
-/// Reads the parts of an entity's key, in the key's order.
+/// Reads the parts of an entity's key, in the key's order. *Requires* as many cells as parts.
 /// *Throws* Error(value_mismatch) that names table and column.
 template <Entity T>
 void decode_key(std::span<const Cell> cells, Key<T>& out) {

@@ -34,9 +34,9 @@ namespace detail {
 
 template <class T, std::size_t... I>
 [[nodiscard]] Table make_table(std::index_sequence<I...>) {
-    Table table{table_name<T>(), {}, {key_indices<T>.begin(), key_indices<T>.end()}};
+    Table table{table_name<T>(), {}, {key_indices_of<T>.begin(), key_indices_of<T>.end()}};
     table.columns.reserve(sizeof...(I));
-    (table.columns.push_back({std::string{column_names<T>[I]}, column_type<FieldType<T, I>>,
+    (table.columns.push_back({std::string{column_names_of<T>[I]}, column_type<FieldType<T, I>>,
          nullable<FieldType<T, I>>, 0}),
         ...);
     for (std::size_t part = 0; part < table.key.size(); ++part) {

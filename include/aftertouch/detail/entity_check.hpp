@@ -51,7 +51,7 @@ concept HasKey = requires { EntityTraits<T>::key; };
 
 template <class T>
 consteval bool column_names_are_good() noexcept {
-    const auto& names = column_names<T>;
+    const auto& names = column_names_of<T>;
     for (std::size_t i = 0; i < names.size(); ++i) {
         if (names[i].empty() || !valid_utf8(names[i])) { return false; }
         for (std::size_t j = 0; j < i; ++j) {
@@ -86,13 +86,13 @@ consteval auto make_key_indices() noexcept {
 }
 
 template <class T>
-inline constexpr auto key_indices = make_key_indices<T>();
+inline constexpr auto key_indices_of = make_key_indices<T>();
 
 template <class T>
 consteval bool key_repeats() noexcept {
-    for (std::size_t i = 0; i < key_indices<T>.size(); ++i) {
+    for (std::size_t i = 0; i < key_indices_of<T>.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) {
-            if (key_indices<T>[i] == key_indices<T>[j]) { return true; }
+            if (key_indices_of<T>[i] == key_indices_of<T>[j]) { return true; }
         }
     }
     return false;
@@ -100,7 +100,7 @@ consteval bool key_repeats() noexcept {
 
 template <class T, std::size_t... I>
 consteval bool key_parts_are_good(std::index_sequence<I...>) noexcept {
-    return (KeyPart<FieldType<T, key_indices<T>[I]>> && ...);
+    return (KeyPart<FieldType<T, key_indices_of<T>[I]>> && ...);
 }
 
 template <class T>
@@ -114,7 +114,7 @@ consteval Problem key_problem() noexcept {
         } else if constexpr (key_repeats<T>()) {
             return Problem::key_twice;
         } else if constexpr (!key_parts_are_good<T>(
-                                 std::make_index_sequence<key_indices<T>.size()>{})) {
+                                 std::make_index_sequence<key_indices_of<T>.size()>{})) {
             return Problem::key_part;
         } else {
             return Problem::none;

@@ -135,6 +135,6 @@ consteval auto make_column_names() noexcept {
 
 /// The column of each field, in the order of the fields.
 template <class T>
-inline constexpr auto column_names = make_column_names<T>();
+inline constexpr auto column_names_of = make_column_names<T>();
 
 } // namespace aftertouch::detail

@@ -18,6 +18,7 @@
 #include <aftertouch/backend.hpp>
 #include <aftertouch/capture.hpp>
 #include <aftertouch/checkpoint.hpp>
+#include <aftertouch/detail/fair_mutex.hpp>
 #include <aftertouch/detail/handler_scope.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/sqlite/schema.hpp>
@@ -67,6 +68,11 @@ private:
         const std::lock_guard guard{*mutex_};
         SchemaManager manager{*connection_, capture};
         return work(manager);
+    }
+
+    [[nodiscard]] InstalledCapture require(SchemaManager& manager, const Capture& capture) const {
+        if (auto installed = manager.find()) { return *std::move(installed); }
+        throw Error{Errc::schema_mismatch, name() + " has no capture " + capture.name + " yet: start the pipeline first"};
     }
 
     // Wakes the pipelines if something was written.
@@ -162,14 +168,27 @@ public:
         });
     }
     [[nodiscard]] std::string position_before(const Capture& capture, Timestamp time) {
-        return with_manager("rewind", capture, [&](SchemaManager&) {
-            Position found;
+        return with_manager("rewind", capture, [&](SchemaManager& manager) {
+            Position found{require(manager, capture).pruned_through};
             const std::vector<Value> values{Value{Cell::real(julian_day(time))}};
             connection_->each(dialect::position_before(dialect::schema_of(capture)), values, [&](const Statement& row) {
-                found.seq = row[0].as_integer();
+                found.seq = std::max(found.seq, row[0].as_integer());
                 return false;
             });
             return found.text();
+        });
+    }
+    [[nodiscard]] std::string position_of(const Capture& capture, std::string_view event_id) {
+        return with_manager("rewind", capture, [&](SchemaManager& manager) {
+            const InstalledCapture installed = require(manager, capture);
+            const std::string prefix = installed.log_id + ':';
+            const auto position = Position::from(event_id.starts_with(prefix) ? event_id.substr(prefix.size()) : event_id);
+            if (!position || position->seq < installed.pruned_through) {
+                throw Error{Errc::invalid_argument,
+                            name() + ": there is no such place in its log any more, or never was: rewind to an event id of this "
+                                     "database that isn't pruned, to a time, or rebuild"};
+            }
+            return position->text();
         });
     }
     [[nodiscard]] Script install_script(const Capture& capture) {
@@ -195,7 +214,7 @@ private:
     std::string path_;
     Options options_;
     std::shared_ptr<Connection> connection_;
-    std::shared_ptr<std::mutex> mutex_ = std::make_shared<std::mutex>();
+    std::shared_ptr<aftertouch::detail::FairMutex> mutex_ = std::make_shared<aftertouch::detail::FairMutex>();
     WakeList wakers_;
     bool shared_;
 };

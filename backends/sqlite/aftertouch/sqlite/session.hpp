@@ -15,6 +15,7 @@
 
 #include <aftertouch/backend.hpp>
 #include <aftertouch/checkpoint.hpp>
+#include <aftertouch/detail/fair_mutex.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/sqlite/change_log.hpp>
 #include <aftertouch/sqlite/schema.hpp>
@@ -32,7 +33,7 @@ namespace aftertouch::sqlite {
 /// The connection that a session works on: its own, or one that it shares under a mutex.
 struct SessionConnection {
     std::shared_ptr<Connection> connection;
-    std::shared_ptr<std::mutex> shared;  ///< null for a connection of its own
+    std::shared_ptr<aftertouch::detail::FairMutex> shared;  ///< null for a connection of its own
     std::chrono::milliseconds busy_timeout{5000};
 };
 
@@ -40,6 +41,8 @@ struct SessionConnection {
 ///
 /// A batch is one BEGIN IMMEDIATE transaction. On a shared connection it holds the connection's mutex from begin to end.
 class Session {
+    using FairMutex = aftertouch::detail::FairMutex;
+
 public:
     using Position = sqlite::Position;
     using Transaction = aftertouch::Transaction<Connection>;
@@ -112,6 +115,7 @@ public:
     }
 
     [[nodiscard]] Usable usable(Position position) {
+        const auto guard = lock();
         const std::optional<InstalledCapture> now = manager_.find();
         if (!now || now->log != installed_.log) { return Usable::other_log; }
         if (position.seq < now->pruned_through) { return Usable::pruned; }
@@ -123,7 +127,10 @@ public:
         return position.seq > high_water ? Usable::rewound : Usable::yes;
     }
 
-    [[nodiscard]] Position head() { return std::max(log_->head(), Position{installed_.pruned_through}); }
+    [[nodiscard]] Position head() {
+        const auto guard = lock();
+        return std::max(log_->head(), Position{installed_.pruned_through});
+    }
 
     template <class Sink>
     std::pair<Position, bool> read_changes(Position from, std::size_t limit, const std::vector<Value>* reached, Sink&& sink) {
@@ -188,8 +195,9 @@ public:
 private:
     [[nodiscard]] sqlite3* handle() const noexcept { return connection_->handle().get(); }
 
-    [[nodiscard]] std::unique_lock<std::mutex> lock() const {
-        return shared_ ? std::unique_lock{*shared_} : std::unique_lock<std::mutex>{};
+    // Inside a batch the mutex is held already.
+    [[nodiscard]] std::unique_lock<FairMutex> lock() const {
+        return shared_ && !open_ ? std::unique_lock{*shared_} : std::unique_lock<FairMutex>{};
     }
 
     void release() noexcept {
@@ -237,7 +245,7 @@ private:
     }
 
     std::shared_ptr<Connection> connection_;
-    std::shared_ptr<std::mutex> shared_;
+    std::shared_ptr<FairMutex> shared_;
     std::chrono::milliseconds busy_timeout_;
     SessionRequest request_;
     WakeList& wakers_;
@@ -252,7 +260,7 @@ private:
     std::optional<ChangeLog> log_;
     std::optional<Snapshot> snapshot_;
     std::int64_t version_ = 0;
-    std::unique_lock<std::mutex> held_;  // of a shared connection, during a batch
+    std::unique_lock<FairMutex> held_;  // of a shared connection, during a batch
     bool open_ = false;
 };
 

@@ -49,13 +49,22 @@ TEST_CASE("uuid: it is read from a blob of sixteen bytes, as SQLite keeps it") {
     CHECK(back == id);
 }
 
+TEST_CASE("uuid: it is read from the text that an engine without uuids keeps") {
+    uuid back{};
+    at::decode(at::Cell::text("f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff"), back);
+    CHECK(back == counting());
+}
+
 TEST_CASE("uuid: nothing else is one") {
     uuid id = counting();
-    const std::string digits = "f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff";
+    const std::string capitals = "F0F1F2F3-F4F5-F6F7-F8F9-FAFBFCFDFEFF";
     const std::vector<std::uint8_t> fifteen(15);
-    CHECK_THROWS_SAYING(at::decode(at::to_value(digits), id), at::Error, "holds text where a uuid");
     CHECK_THROWS_SAYING(
-        at::decode(at::to_value(fifteen), id), at::Error, "holds a blob where a uuid");
+        at::decode(at::to_value(capitals), id), at::Error, "holds text that isn't a uuid");
+    CHECK_THROWS_SAYING(
+        at::decode(at::to_value(fifteen), id), at::Error, "holds a blob that isn't a uuid");
     CHECK_THROWS_SAYING(at::decode(at::Cell::null(), id), at::Error, "holds null where a uuid");
+    CHECK_THROWS_SAYING(
+        at::decode(at::Cell::integer(1), id), at::Error, "holds an integer where a uuid");
     CHECK(id == counting());
 }

@@ -58,8 +58,8 @@ static_assert(std::is_same_v<detail::FieldType<Listed, 2>, std::string>);
 static_assert(detail::index_in<Listed, &Listed::id> == 1);
 static_assert(detail::index_in<Listed, &Listed::hidden> == detail::not_found);
 static_assert(
-    detail::column_names<Listed> == std::array<std::string_view, 3>{"real", "id", "text"});
-static_assert(detail::column_names<Renamed> == std::array<std::string_view, 3>{"b", "b", "sea"},
+    detail::column_names_of<Listed> == std::array<std::string_view, 3>{"real", "id", "text"});
+static_assert(detail::column_names_of<Renamed> == std::array<std::string_view, 3>{"b", "b", "sea"},
     "renaming doesn't check; whoever asks for an entity does");
 
 TEST_CASE("fields: reflected and listed ones are read and written the same way") {

@@ -130,6 +130,7 @@ static_assert(none_mapped<std::vector<char>, std::vector<bool>, std::wstring>);
 static_assert(none_mapped<std::optional<Unmapped>, std::optional<std::optional<int>>>);
 static_assert(none_mapped<std::optional<Value>, std::optional<Unknowable>>);
 static_assert(none_mapped<std::chrono::steady_clock::time_point, std::chrono::seconds>);
+static_assert(none_mapped<std::chrono::sys_time<std::chrono::duration<double>>>);
 
 static_assert(all_keys<int, std::uint64_t, State, std::string, Bytes, Octets, Money, Price, Color>);
 static_assert(all_keys<Clock::time_point, sys_days, year_month_day>);

@@ -148,13 +148,12 @@ struct Builtin<std::vector<Byte>> {
 /// Microseconds. What is finer is cut off (towards the past) when written; when read, a field
 /// that is coarser takes only what it can hold.
 template <class Duration>
+    requires Integer<typename Duration::rep>
 struct Builtin<std::chrono::time_point<std::chrono::system_clock, Duration>> {
     using Time = std::chrono::time_point<std::chrono::system_clock, Duration>;
     using Factor = std::ratio_divide<typename Duration::period, std::micro>;
     static constexpr ColumnType column = ColumnType::timestamp;
     static constexpr bool key = true;
-    static_assert(Integer<typename Duration::rep>,
-        "a time point that is a column counts in integers: use std::chrono::microseconds");
 
     static Cell cell(Time value) {
         const auto us = std::in_range<std::int64_t>(value.time_since_epoch().count())

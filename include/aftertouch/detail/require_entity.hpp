@@ -19,10 +19,11 @@ namespace aftertouch::detail {
 /// The compiler's answer names the arguments of this template: the struct, the member and its type.
 template <class Struct, fixed_string Member, class Type>
 consteval bool refuse_member() noexcept {
-    static_assert(Mapped<Type>,
+    constexpr bool mapped = Mapped<Type>; // the concept itself would explain at length
+    static_assert(mapped,
         "a member can't be a column: give its type a Codec, or list the other members: "
         "static constexpr auto fields = at::fields<&T::a, ...>; in EntityTraits<T>");
-    return false;
+    return mapped;
 }
 
 template <class T, std::size_t I>

@@ -1,0 +1,35 @@
+// Keeps one table by another: whoever changes a product, its label follows.
+// Run with: examples/run 01_first_change
+// Expect: the label of the product that is left, with the name that it has by then.
+//
+// expect: ^our chai
+#include <aftertouch/aftertouch.hpp>
+#include <aftertouch/sqlite.hpp>
+#include <iostream>
+namespace at = aftertouch;
+
+struct Product { // table "product", key "id"
+    std::int64_t id;
+    std::string name;
+};
+struct Label {
+    std::int64_t id;
+    std::string text;
+};
+
+int main() {
+    at::sqlite::Database shop{":memory:"}; // or a file, which any program may write to
+    shop.create_table<Product>();
+    shop.create_table<Label>();
+
+    const auto write_labels = [](const auto& batch, auto& tx) {
+        for (const Product& now : batch.records()) { tx.upsert(Label{now.id, "our " + now.name}); }
+        for (const auto gone : batch.missing()) { tx.erase(at::type<Label>, gone); }
+    };
+    at::Pipeline labels{at::source<Product>(), write_labels, shop, {.name = "labels"}};
+    labels.start();
+    shop.execute("INSERT INTO product VALUES (1, 'tea'), (2, 'pot')");
+    shop.execute("UPDATE product SET name = 'chai' WHERE id = 1; DELETE FROM product WHERE id = 2");
+    labels.await_idle();
+    std::cout << shop.query(at::type<std::string>, "SELECT text FROM label").at(0) << '\n';
+}

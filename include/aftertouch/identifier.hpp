@@ -105,6 +105,17 @@ inline std::string quoted_with(char quote, std::string_view text, const char* wh
     return detail::quoted_with('"', identifier, "an SQL identifier");
 }
 
+// For a std::string, <iomanip>'s std::quoted would be found too, and would fit better.
+[[nodiscard]] inline std::string quoted(const std::string& identifier) {
+    return quoted(std::string_view{identifier});
+}
+[[nodiscard]] inline std::string quoted(std::string& identifier) {
+    return quoted(std::string_view{identifier});
+}
+[[nodiscard]] inline std::string quoted(const char* identifier) {
+    return quoted(std::string_view{identifier});
+}
+
 /// An SQL text literal that stands for exactly this text.
 /// *Throws* Error(invalid_argument) for a NUL byte or invalid UTF-8.
 [[nodiscard]] inline std::string quoted_text(std::string_view text) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstddef>
+#include <iomanip>
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include <support/catch.hpp>
 
@@ -13,6 +16,16 @@ namespace at = aftertouch;
 using namespace std::string_literals;
 
 static_assert(at::valid_utf8("caf\u00e9"));
+
+// As headers call it: with <iomanip>, std::quoted is found too, for its arguments are of std.
+namespace aftertouch {
+template <class Text>
+using Quoted = decltype(quoted(std::declval<Text>()));
+static_assert(std::is_same_v<Quoted<std::string&>, std::string>);
+static_assert(std::is_same_v<Quoted<const std::string&>, std::string>);
+static_assert(std::is_same_v<Quoted<std::string>, std::string>);
+static_assert(std::is_same_v<Quoted<std::string_view>, std::string>);
+} // namespace aftertouch
 
 TEST_CASE("identifier: snake case of class names") {
     const auto [name, expected] = GENERATE(table<std::string, std::string>({

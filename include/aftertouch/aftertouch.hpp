@@ -3,7 +3,9 @@
 
 #include <aftertouch/install.hpp>
 #include <aftertouch/pipeline.hpp>
+#include <aftertouch/transaction.hpp>
 #include <aftertouch/version.hpp>
 
 /// \file
-/// All of Aftertouch but the engines: include <aftertouch/sqlite.hpp> beside it.
+/// All of Aftertouch but the engines (include <aftertouch/sqlite.hpp> beside it) and what costs more to include than most
+/// programs want: uuid.hpp and ranges.hpp.

@@ -8,9 +8,6 @@
 #include <string>
 #include <vector>
 
-#include <range/v3/view/filter.hpp>
-#include <range/v3/view/subrange.hpp>
-
 #include <aftertouch/change.hpp>
 #include <aftertouch/entity.hpp>
 #include <aftertouch/key.hpp>
@@ -18,7 +15,7 @@
 #include <aftertouch/value.hpp>
 
 /// \file
-/// What one handler call gets. The only include of range-v3.
+/// What one handler call gets.
 
 namespace aftertouch {
 
@@ -74,13 +71,6 @@ public:
 
     /// Every change, in the order of the log; then, in a rebuild, the rows of its page as `Operation::present`.
     [[nodiscard]] std::span<const Change<T>> changes() const noexcept { return changes_.span(); }
-
-    /// The changes of one operation, as a range-v3 view.
-    [[nodiscard]] auto changes(Operation operation) const {
-        const std::span<const Change<T>> all = changes();
-        return ranges::subrange(all.data(), all.data() + all.size()) |
-               ranges::views::filter([operation](const Change<T>& change) { return change.operation() == operation; });
-    }
 
     /// The rows that `ids()` have now, in the order of `ids()`, read when first asked for, in this transaction.
     ///

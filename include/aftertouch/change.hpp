@@ -60,7 +60,8 @@ class Change {
 public:
     [[nodiscard]] Operation operation() const noexcept { return operation_; }
     [[nodiscard]] const Key<T>& key() const noexcept { return *key_; }
-    /// The row before the change; null without `images()`, for an insertion, and for a touch.
+    /// The row before the change; null without `images()` and for an insertion. Of a touch it is the row that may have been
+    /// removed by a REPLACE, or null.
     [[nodiscard]] const T* before() const noexcept { return before_; }
     /// The row after the change; null without `images()`, for a deletion, and for a touch. A row that a rebuild hands
     /// over (`Operation::present`) has it always.

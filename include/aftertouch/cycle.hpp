@@ -55,6 +55,9 @@ public:
         return step_ = Step::open;
     }
 
+    /// Ends where it stands; wishes are kept for the next start.
+    void halt() noexcept { step_ = Step::stop; }
+
     /// \name Wishes, heard between two batches
     /// @{
     void request_stop() noexcept { stopping_ = true; }

@@ -81,8 +81,11 @@ public:
     /// Installs what is missing, finds the checkpoint, and follows on a thread of its own: what the log holds first, or a
     /// rebuild. Does nothing while it runs. After a failure it hands over again what wasn't handled.
     ///
-    /// *Throws* `Error` for what installing or comparing finds (`schema_mismatch`, `capture_conflict`, `read_only`, ...);
-    /// a database that is locked for now is waited for on the thread.
+    /// What is committed after it returned comes as a change, unless the database was locked: that is waited for on the
+    /// thread.
+    ///
+    /// *Throws* `Error` for what installing or comparing finds (`schema_mismatch`, `capture_conflict`, `read_only`, ...), and
+    /// what `rebuild_started` throws.
     void start() {
         detail::HandlerScope::refuse(&database_, "Pipeline::start");
         const std::lock_guard guard{control_};
@@ -91,13 +94,12 @@ public:
         stopping_ = false;
         runner_.forget_abort();
         cycle_.start();
-        const Happened opened = runner_.carry_out(Step::open, cycle_);
-        if (cycle_.on(opened) == Step::fail) {
-            cycle_.on(runner_.carry_out(Step::fail, cycle_));
-            std::rethrow_exception(runner_.last_error());
-        }
+        // The place in the log is taken here, so that what is committed from now on comes as a change.
+        Step step = advance();
+        while (step == Step::start_over || step == Step::undo || step == Step::open) { step = advance(); }
+        if (step == Step::fail) { give_up(step); }
         board_.set_running(true);
-        runner_.tell(Moment::started);
+        runner_.reporter().tell(Moment::started);
         thread_ = std::thread{[this] { follow(); }};
     }
 
@@ -214,7 +216,7 @@ private:
         if (board_.status().state != State::failed) {
             board_.update([](Status& status) { status.state = State::stopped; });
         }
-        runner_.tell(Moment::stopped);
+        runner_.reporter().tell(Moment::stopped);
         board_.set_running(false);
     }
 
@@ -238,8 +240,8 @@ private:
     }
 
     [[noreturn]] void give_up(Step step) {
-        if (step == Step::fail) { cycle_.on(runner_.carry_out(Step::fail, cycle_)); }
-        cycle_ = {};
+        if (step == Step::fail) { advance(); }
+        cycle_.halt();
         std::rethrow_exception(runner_.last_error());
     }
 

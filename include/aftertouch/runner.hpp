@@ -5,14 +5,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
-#include <tuple>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -22,10 +21,14 @@
 #include <aftertouch/cycle.hpp>
 #include <aftertouch/detail/board.hpp>
 #include <aftertouch/detail/handler_scope.hpp>
+#include <aftertouch/detail/pace.hpp>
+#include <aftertouch/detail/reporter.hpp>
+#include <aftertouch/detail/tracker.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/handler.hpp>
 #include <aftertouch/observer.hpp>
 #include <aftertouch/options.hpp>
+#include <aftertouch/rebuild.hpp>
 #include <aftertouch/source.hpp>
 #include <aftertouch/status.hpp>
 
@@ -33,12 +36,6 @@
 /// Carries out the steps of a pipeline's cycle on a session. For pipeline.hpp; one thread at a time.
 
 namespace aftertouch::detail {
-
-using Clock = std::chrono::steady_clock;
-
-[[nodiscard]] inline Timestamp wall_clock() {
-    return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
-}
 
 template <class S, class H, class B>
 class Runner {
@@ -49,24 +46,29 @@ public:
 
     Runner(S source, H handler, B& database, Options options, Board& board, const std::atomic<bool>& stopping)
         : source_{std::move(source)}, handler_{std::move(handler)}, database_{database}, options_{std::move(options)},
-          board_{board}, stopping_{stopping}, capture_{source_.capture()} {}
+          board_{board}, reporter_{options_, board}, stopping_{stopping}, capture_{source_.capture()}, tracker_{reporter_},
+          reader_{options_, source_.order().empty()}, pace_{options_.poll_interval} {}
 
     /// Does one step and says what happened. Throws nothing: `last_error` has what went wrong.
     [[nodiscard]] Happened carry_out(Step step, Cycle& cycle) {
-        committing_ = false;
+        tracker_.forget_doubt();
         try {
             return do_step(step, cycle);
         } catch (const Error& error) {
+            remember(std::current_exception(), error.what());
             return happened(error, step);
+        } catch (const std::exception& error) {
+            remember(std::current_exception(), error.what());
         } catch (...) {
-            remember(std::current_exception());
-            return step == Step::handle && aborted_ ? Happened::trouble : Happened::error;
+            remember(std::current_exception(), "the handler threw something that is no std::exception");
         }
+        return tracker_.in_doubt() ? Happened::in_doubt : is_aborted(step) ? Happened::trouble : Happened::error;
     }
 
     [[nodiscard]] std::exception_ptr last_error() const noexcept { return last_error_; }
     [[nodiscard]] const Capture& capture() const noexcept { return capture_; }
     [[nodiscard]] const Options& options() const noexcept { return options_; }
+    [[nodiscard]] const Reporter& reporter() const noexcept { return reporter_; }
 
     /// \name On any thread
     /// @{
@@ -74,24 +76,16 @@ public:
         const std::lock_guard lock{session_mutex_};
         if (session_) { session_->wake(); }
     }
-    /// Makes what the handler waits for in the database fail; its batch is undone and that is no failure.
+    /// Makes what the handler waits for in the database fail; its batch is undone, and that is no failure.
     void abort() {
         aborted_ = true;
         const std::lock_guard lock{session_mutex_};
         if (session_) { session_->interrupt(); }
     }
-    /// Goes on from this position at the next `open`.
-    void rewind(std::string position) {
-        const std::lock_guard lock{session_mutex_};
-        rewind_ = std::move(position);
-    }
+    void rewind(std::string position) { tracker_.wish_rewind(std::move(position)); }
     /// @}
 
     void forget_abort() noexcept { aborted_ = false; }
-
-    void tell(Moment moment, std::string_view message = {}, std::string_view event = {}) const {
-        tell(Report{.moment = moment, .pipeline = options_.name, .event_id = event, .message = message});
-    }
 
 private:
     [[nodiscard]] Happened do_step(Step step, Cycle& cycle) {
@@ -102,11 +96,11 @@ private:
             case Step::begin: return begin();
             case Step::handle: return handle();
             case Step::advance: return advance(cycle);
-            case Step::undo: return undo();
+            case Step::undo: session_->roll_back(); break;
             case Step::note: return note();
-            case Step::wait: return wait(cycle);
-            case Step::back_off: return back_off();
-            case Step::fail: return fail();
+            case Step::wait: wait(cycle); break;
+            case Step::back_off: back_off(); break;
+            case Step::fail: fail(); break;
             case Step::stop: break;
         }
         return Happened::done;
@@ -115,17 +109,18 @@ private:
     // ------------------------------------------------------------------------------------------------- the steps
 
     Happened open(Cycle& cycle) {
-        board_.update([](Status& status) { status.state = State::starting; });
+        reporter_.state(State::starting);
         make_session();
-        if (session_->bring_up()) { tell(Moment::installed, "capture " + capture_.name + " was installed or mended"); }
+        if (session_->bring_up()) { reporter_.tell(Moment::installed, "capture " + capture_.name + " was installed or mended"); }
         writer_.prepare(
             capture_.imaged, session_->key_folds(),
             [this](std::span<const Value> keys, const RowSink& sink) { session_->fetch(keys, sink); }, source_.filter());
-        const bool usable = load();
-        cycle.set_rebuilding(checkpoint_.rebuild.running);
+        writer_.clear({});
+        const bool usable = tracker_.load(*session_);
+        cycle.set_rebuilding(rebuild().running);
         if (!usable) { return Happened::no_checkpoint; }
-        replay_until_ = session_->head();
-        take_up_rewind();
+        reporter_.rebuild_taken_up();
+        tracker_.take_up_rewind(*session_);
         show_state();
         return Happened::done;
     }
@@ -134,137 +129,112 @@ private:
     Happened start_over(Cycle& cycle) {
         session_->begin();
         if (const auto found = session_->drift(); !found.empty()) { return drifted(found); }
-        Checkpoint next{session_->log(), session_->head().text(), {}};
-        next.rebuild.generation = checkpoint_.rebuild.generation;
-        const bool rebuild = version_ != 0 || options_.begin == Begin::rebuild;
-        if (rebuild) {
-            next.rebuild.generation += 1;
-            next.rebuild.running = true;
-            next.rebuild.total = session_->count_rows();
-            in_handler([&] { tell_rebuild_started<T>(handler_, next.rebuild.generation, session_->transaction()); });
+        next_ = {session_->log(), session_->head().text(), {}};
+        next_.rebuild.generation = rebuild().generation;
+        if (tracker_.version() != 0 || options_.begin == Begin::rebuild) {
+            next_.rebuild.generation += 1;
+            next_.rebuild.running = true;
+            next_.rebuild.total = session_->count_rows();
+            in_handler([&] { tell_rebuild_started<T>(handler_, next_.rebuild.generation, session_->transaction()); });
         }
-        commit(std::move(next));
-        replay_until_ = {};
-        cycle.set_rebuilding(rebuild);
-        rebuild_began_ = Clock::now();
-        rebuilt_here_ = 0;
+        commit();
+        tracker_.rebuild_begins();
+        cycle.set_rebuilding(rebuild().running);
         show_state();
-        if (rebuild) {
-            tell(Report{.moment = Moment::rebuild_started, .pipeline = options_.name, .total = checkpoint_.rebuild.total});
-        }
+        if (rebuild().running) { reporter_.rebuild_begins(rebuild()); }
         return Happened::done;
     }
 
     Happened poll() {
         board_.look_begins();
-        const std::optional<Position> seen = session_->poll(position_);
-        if (!seen) {
-            board_.busy();
-            return Happened::news;
-        }
-        const bool moved = *seen != position_;
-        position_ = *seen;
-        board_.found_nothing();
+        const std::optional<Position> seen = session_->poll(tracker_.position());
+        if (!seen) { return Happened::news; }
+        const bool write = tracker_.pass_to(*seen);
         show_state();
-        // Written at most once a second, so that quiet pipelines don't wake each other (K2).
-        constexpr std::chrono::seconds patience{1};
-        unwritten_ = unwritten_ || moved;
-        return unwritten_ && Clock::now() - written_ > patience ? Happened::moved : Happened::nothing;
+        board_.found_nothing();
+        return write ? Happened::moved : Happened::nothing;
     }
 
     Happened begin() {
         began_ = Clock::now();
-        idle_delay_ = {};
+        pace_.hurry();
         session_->begin();
         if (const auto found = session_->drift(); !found.empty()) { return drifted(found); }
-        if (const Usable usable = session_->usable(position_); usable != Usable::yes) {
-            tell(Moment::checkpoint_unusable, name(usable));
+        if (const Usable usable = session_->usable(tracker_.position()); usable != Usable::yes) {
+            reporter_.tell(Moment::checkpoint_unusable, name(usable));
             return Happened::no_checkpoint;
         }
         writer_.clear(log_id());
-        next_ = checkpoint_;
+        next_ = tracker_.checkpoint();
         head_ = options_.skip_own_changes ? session_->head() : Position{};
-        const std::size_t passed = read_changes();
-        if (!checkpoint_.rebuild.running && passed == 0) {
-            position_ = end_;
-            return Happened::nothing;
-        }
-        return Happened::done;
+        const std::size_t passed = reader_.read(*session_, tracker_.position(), next_.rebuild, writer_);
+        next_.position = reader_.end().text();
+        if (rebuild().running || passed != 0) { return Happened::done; }
+        static_cast<void>(tracker_.pass_to(reader_.end()));
+        return Happened::nothing;
     }
 
     Happened handle() {
         in_handler([&] {
             auto& tx = session_->transaction();
             if (writer_.size() != 0) {
-                const bool replay = position_ < replay_until_;
-                hand_over<S::mode>(handler_, writer_.seal(session_->event_id(end_), replay, attempts_), tx);
+                const Batch<T>& batch = writer_.seal(session_->event_id(reader_.end()), tracker_.replaying(), tracker_.attempts());
+                hand_over<S::mode>(handler_, batch, tx);
                 if (writer_.failed_read()) { std::rethrow_exception(writer_.failed_read()); }
             }
-            if (finishes_rebuild()) { tell_rebuild_finished<T>(handler_, next_.rebuild.generation, tx); }
+            if (rebuild().running && !next_.rebuild.running) {
+                tell_rebuild_finished<T>(handler_, next_.rebuild.generation, tx);
+            }
         });
         return Happened::done;
     }
 
     Happened advance(Cycle& cycle) {
         if (options_.skip_own_changes) { session_->mark_own_changes(head_); }
-        const bool page = checkpoint_.rebuild.running;
-        next_.position = end_.text();
-        commit(std::move(next_));
-        position_ = end_;
-        attempts_ = 0;
-        cycle.set_rebuilding(checkpoint_.rebuild.running);
-        rebuilt_here_ += writer_.present();
-        show_batch();
-        report_batch(page);
-        return Happened::done;
-    }
-
-    Happened undo() {
-        session_->roll_back();
+        const bool page = rebuild().running;
+        commit();
+        cycle.set_rebuilding(rebuild().running);
+        show_state();
+        reporter_.batch({session_->event_id(tracker_.position()), writer_.size(), writer_.present(), Clock::now() - began_, page},
+                        rebuild());
         return Happened::done;
     }
 
     Happened note() {
         session_->begin();
-        Checkpoint next = checkpoint_;
-        next.position = position_.text();
-        commit(std::move(next));
+        next_ = tracker_.checkpoint();
+        next_.position = tracker_.position().text();
+        commit();
         return Happened::done;
     }
 
-    Happened wait(const Cycle& cycle) {
+    void wait(const Cycle& cycle) {
         if (cycle.paused()) {
-            board_.update([](Status& status) { status.state = State::paused; });
+            reporter_.state(State::paused);
             session_->wait(options_.poll_interval);
-            return Happened::done;
+        } else if (session_->wait(pace_.next_idle())) {
+            pace_.hurry();
         }
-        constexpr std::chrono::microseconds shortest{100};
-        idle_delay_ = std::clamp<std::chrono::microseconds>(idle_delay_ * 2, shortest, longest_delay());
-        if (session_->wait(idle_delay_)) { idle_delay_ = {}; }
-        return Happened::done;
     }
 
-    Happened back_off() {
-        board_.update([](Status& status) { status.state = State::waiting; });
-        tell(Moment::waiting, last_message_);
-        constexpr std::chrono::microseconds longest{2'000'000};
-        trouble_delay_ = std::clamp<std::chrono::microseconds>(trouble_delay_ * 2, std::chrono::microseconds{10'000}, longest);
-        if (session_) { session_->wait(trouble_delay_); }
-        return Happened::done;
+    void back_off() {
+        reporter_.state(State::waiting);
+        reporter_.tell(Moment::waiting, last_message_);
+        if (session_) {
+            session_->wait(pace_.next_trouble());
+        } else {
+            std::this_thread::sleep_for(Pace::shortest_trouble);
+        }
     }
 
-    Happened fail() {
-        const std::string event = session_ && writer_.size() != 0 ? session_->event_id(end_) : std::string{};
+    void fail() {
+        const std::string event = writer_.size() != 0 ? session_->event_id(reader_.end()) : std::string{};
         try {
-            if (session_) { session_->count_attempt(version_); }
+            if (session_) { session_->count_attempt(tracker_.version()); }
         } catch (...) {
-            // The failure itself is what matters; it is told below.
+            // The failure itself is what matters, and is told below.
         }
-        board_.add({wall_clock(), event, last_message_, last_error_});
-        board_.update([](Status& status) { status.state = State::failed; });
-        tell(Report{.moment = Moment::pipeline_failed, .pipeline = options_.name, .event_id = event, .message = last_message_,
-                    .cause = last_error_});
-        return Happened::done;
+        reporter_.failed({wall_clock(), event, last_message_, last_error_});
     }
 
     // ------------------------------------------------------------------------------------------------- their parts
@@ -272,95 +242,19 @@ private:
     void make_session() {
         if (session_) { return; }
         SessionRequest request{options_.name, capture_, source_.order(), options_.skip_own_changes, options_.schema};
-        for (const std::size_t part : capture_.table.key) {
-            if (std::find(request.order.begin(), request.order.end(), part) == request.order.end()) {
-                request.order.push_back(part);
-            }
-        }
+        end_with_key(request.order, capture_.table.key);
         auto made = database_.open_session(request, stopping_);
         const std::lock_guard lock{session_mutex_};
         session_ = std::move(made);
     }
 
-    // Finds the checkpoint; false where there is none to go on from.
-    [[nodiscard]] bool load() {
-        checkpoint_ = {};
-        version_ = attempts_ = 0;
-        const std::optional<StoredCheckpoint> stored = session_->load();
-        if (!stored) { return false; }
-        version_ = stored->version;
-        attempts_ = stored->attempts;
-        std::optional<Checkpoint> found = checkpoint_from(stored->text);
-        const std::optional<Position> position = found ? Position::from(found->position) : std::nullopt;
-        if (!position) {
-            tell(Moment::checkpoint_unreadable, "the stored text is none that this version writes: every record is handed over again");
-            return false;
+    static void end_with_key(std::vector<std::size_t>& order, const std::vector<std::size_t>& key) {
+        for (const std::size_t part : key) {
+            if (std::find(order.begin(), order.end(), part) == order.end()) { order.push_back(part); }
         }
-        const Usable usable = found->log != session_->log() ? Usable::other_log : session_->usable(*position);
-        checkpoint_ = std::move(*found);
-        if (usable != Usable::yes) {
-            tell(Moment::checkpoint_unusable, name(usable));
-            checkpoint_.rebuild.running = false;
-            return false;
-        }
-        position_ = *position;
-        rebuild_began_ = Clock::now();
-        rebuilt_here_ = 0;
-        return true;
     }
 
-    void take_up_rewind() {
-        std::optional<std::string> wish;
-        {
-            const std::lock_guard lock{session_mutex_};
-            wish = std::exchange(rewind_, std::nullopt);
-        }
-        const std::optional<Position> to = wish ? Position::from(*wish) : std::nullopt;
-        if (!to || session_->usable(*to) != Usable::yes) { return; }
-        position_ = *to;
-        Checkpoint next = checkpoint_;
-        next.position = to->text();
-        session_->begin();
-        commit(std::move(next));
-    }
-
-    // Changes first; where they all fit, the next page of a rebuild from the same state of the database (R2).
-    [[nodiscard]] std::size_t read_changes() {
-        RebuildCursor& rebuild = next_.rebuild;
-        const bool key_order = source_.order().empty();
-        std::size_t passed = 0;
-        bool more = false;
-        if (rebuild.running && key_order && rebuild.last.empty()) {
-            end_ = session_->head();  // no page was read yet: every change is in its page
-        } else {
-            const std::vector<Value>* reached = rebuild.running && key_order ? &rebuild.last : nullptr;
-            std::tie(end_, more) = session_->read_changes(position_, options_.batch_size, reached, [&](const LogRow& row) {
-                if (is_full()) { return false; }
-                writer_.add_change(row);
-                ++passed;
-                return true;
-            });
-        }
-        if (rebuild.running && !more && passed < options_.batch_size && !is_full()) { read_page(options_.batch_size - passed); }
-        return passed;
-    }
-
-    void read_page(std::size_t room) {
-        RebuildCursor& rebuild = next_.rebuild;
-        const Timestamp now = wall_clock();
-        const bool last = session_->read_page(rebuild.last, room, [&](std::span<const Cell> row) {
-            if (is_full()) { return false; }
-            writer_.add_present(row, rebuild.generation, now);
-            ++rebuild.done;
-            return true;
-        });
-        if (!last) { return; }
-        rebuild.running = false;
-        rebuild.last.clear();
-    }
-
-    [[nodiscard]] bool is_full() const noexcept { return writer_.size() != 0 && writer_.bytes() >= options_.batch_bytes; }
-    [[nodiscard]] bool finishes_rebuild() const noexcept { return checkpoint_.rebuild.running && !next_.rebuild.running; }
+    [[nodiscard]] const RebuildCursor& rebuild() const noexcept { return tracker_.checkpoint().rebuild; }
 
     // What the handler does must stay inside the transaction that was begun for it (K2).
     template <class Work>
@@ -375,108 +269,42 @@ private:
                     "error that made the database roll back): nothing of the batch stays, and the handler must leave it open"};
     }
 
-    void commit(Checkpoint next) {
-        session_->store(to_text(next), version_);
-        committing_ = true;
-        session_->commit();
-        committing_ = false;
-        ++version_;
-        checkpoint_ = std::move(next);
-        if (const auto position = Position::from(checkpoint_.position)) { position_ = *position; }
-        written_ = Clock::now();
-        unwritten_ = false;
-        trouble_delay_ = {};
+    void commit() {
+        tracker_.commit(*session_, std::move(next_));
+        pace_.recovered();
     }
 
     [[nodiscard]] Happened drifted(const std::vector<Difference>& found) {
-        tell(Moment::drift_found, to_text(found));
+        reporter_.tell(Moment::drift_found, to_text(found));
         return Happened::drifted;
     }
 
-    [[nodiscard]] Happened happened(const Error& error, Step step) {
-        remember(std::current_exception());
+    // A handler's errors are its own, unless it was told to stop.
+    [[nodiscard]] bool is_aborted(Step step) const noexcept { return step == Step::handle && aborted_; }
+
+    [[nodiscard]] Happened happened(const Error& error, Step step) const noexcept {
         if (error.code() == Errc::fenced) { return Happened::outrun; }
-        if (committing_ || error.in_doubt()) { return Happened::in_doubt; }
-        // A handler's errors are its own, unless it was told to stop.
-        if (step == Step::handle) { return aborted_ ? Happened::trouble : Happened::error; }
+        if (tracker_.in_doubt() || error.in_doubt()) { return Happened::in_doubt; }
+        if (step == Step::handle) { return is_aborted(step) ? Happened::trouble : Happened::error; }
         return error.retryable() ? Happened::trouble : Happened::error;
     }
 
-    void remember(std::exception_ptr error) {
+    void remember(std::exception_ptr error, const char* message) {
         last_error_ = std::move(error);
-        try {
-            std::rethrow_exception(last_error_);
-        } catch (const std::exception& known) {
-            last_message_ = known.what();
-        } catch (...) {
-            last_message_ = "the handler threw something that is no std::exception";
-        }
+        last_message_ = message;
     }
 
+    void show_state() const {
+        const State state = rebuild().running       ? State::rebuilding
+                            : tracker_.replaying() ? State::replaying
+                                                    : State::following;
+        reporter_.place(state, tracker_.position().text(), tracker_.attempts());
+    }
+
+    // An event id is the log's name and a position.
     [[nodiscard]] std::string log_id() const {
         const std::string event = session_->event_id({});
         return event.substr(0, event.rfind(':'));
-    }
-
-    [[nodiscard]] std::chrono::microseconds longest_delay() const {
-        return std::max(std::chrono::microseconds{options_.poll_interval}, std::chrono::microseconds{100});
-    }
-
-    // ------------------------------------------------------------------------------------------------- telling
-
-    void show_state() {
-        const bool rebuilding = checkpoint_.rebuild.running;
-        const State state = rebuilding                  ? State::rebuilding
-                            : position_ < replay_until_ ? State::replaying
-                                                        : State::following;
-        board_.update([&](Status& status) {
-            status.state = state;
-            status.position = position_.text();
-            status.attempts = attempts_;
-            if (!rebuilding) { status.rebuild.reset(); }
-        });
-    }
-
-    void show_batch() {
-        show_state();
-        const RebuildCursor& rebuild = checkpoint_.rebuild;
-        board_.update([&](Status& status) {
-            ++status.batches;
-            status.changes += writer_.size() - writer_.present();
-            status.rebuilt += writer_.present();
-            if (!rebuild.running) { return; }
-            const std::chrono::duration<double> took = Clock::now() - rebuild_began_;
-            Progress progress{rebuild.generation, rebuild.done, rebuild.total, 0, {}};
-            progress.per_second = took.count() > 0 ? static_cast<double>(rebuilt_here_) / took.count() : 0;
-            if (progress.per_second > 0) {
-                const auto left = static_cast<double>(std::max<std::int64_t>(rebuild.total - rebuild.done, 0));
-                progress.time_left = std::chrono::seconds{static_cast<std::int64_t>(left / progress.per_second)};
-            }
-            status.rebuild = progress;
-        });
-    }
-
-    void report_batch(bool page) const {
-        const RebuildCursor& rebuild = checkpoint_.rebuild;
-        const std::string event = session_->event_id(position_);
-        Report report{.moment = Moment::batch_committed, .pipeline = options_.name, .event_id = event};
-        report.changes = writer_.size();
-        report.took = Clock::now() - began_;
-        tell(report);
-        if (!page) { return; }
-        report.moment = rebuild.running ? Moment::rebuild_page : Moment::rebuild_finished;
-        report.done = rebuild.done;
-        report.total = rebuild.total;
-        tell(report);
-    }
-
-    void tell(const Report& report) const {
-        if (!options_.observer) { return; }
-        try {
-            options_.observer(report);
-        } catch (...) {
-            // An observer looks on; it can't stop a pipeline.
-        }
     }
 
     S source_;
@@ -484,31 +312,21 @@ private:
     B& database_;
     Options options_;
     Board& board_;
+    Reporter reporter_;
     const std::atomic<bool>& stopping_;
     Capture capture_;
 
-    std::mutex session_mutex_;  // guards the pointer, and the wish to rewind
+    std::mutex session_mutex_;  // guards the pointer for the calls of other threads
     std::unique_ptr<Session> session_;
-    std::optional<std::string> rewind_;
     std::atomic<bool> aborted_{false};
 
+    Tracker<Session> tracker_;
+    BatchReader<T, Session> reader_;
     BatchWriter<T> writer_;
-    Checkpoint checkpoint_;  // as it is committed
-    Checkpoint next_;        // as the batch in hand will leave it
-    std::int64_t version_ = 0;
-    std::int64_t attempts_ = 0;
-    Position position_;      // read up to here
-    Position end_;           // of the batch in hand
-    Position head_;          // of the log before the handler ran
-    Position replay_until_;
-    bool committing_ = false;
-    bool unwritten_ = false;
-    Clock::time_point written_{};
+    Checkpoint next_;  // as the transaction in hand will leave it
+    Position head_;    // of the log before the handler ran
     Clock::time_point began_{};
-    Clock::time_point rebuild_began_{};
-    std::uint64_t rebuilt_here_ = 0;
-    std::chrono::microseconds idle_delay_{0};
-    std::chrono::microseconds trouble_delay_{0};
+    Pace pace_;
     std::exception_ptr last_error_;
     std::string last_message_;
 };

@@ -39,8 +39,11 @@ public:
 
     /// Records the row before and after each change, not its key alone.
     ///
-    /// *Costs* about twice the write cost of a touch, and the rows' space in the log. REPLACE in SQLite removes rows
-    /// without an image: they come as `Operation::touched`.
+    /// On SQLite, REPLACE removes rows unseen: a row that may have been removed comes as `Operation::touched` with its
+    /// `before`, ahead of the insertion. A handler that computes anew for what `before` and `after` name is right; one that
+    /// adds differences needs a table that nobody writes with REPLACE.
+    ///
+    /// *Costs* about twice the write cost of a touch, and the rows' space in the log.
     [[nodiscard]] Source<T, CaptureMode::images> images() const {
         Source<T, CaptureMode::images> with = copy_as<CaptureMode::images>();
         return with;

@@ -145,7 +145,7 @@ private:
     }
 
     void read_images(const Statement& row, LogRow& change) {
-        const bool before = change.operation == Operation::updated || change.operation == Operation::deleted;
+        const bool before = change.operation != Operation::inserted;  // of a touch, where REPLACE may have removed the row
         const bool after = change.operation == Operation::updated || change.operation == Operation::inserted;
         const std::size_t first = 3 + filter_.key_parts;
         bool there = before || after;

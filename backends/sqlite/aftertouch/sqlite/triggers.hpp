@@ -171,29 +171,48 @@ private:
 
     // ------------------------------------------------------------------------------------------------- REPLACE
 
-    // For every unique index but the key's own: touch the rows that stand in the way of NEW.
+    // For every unique index: touch the row that stands in the way of NEW. One with the key of NEW is touched by the change
+    // itself, and only an image needs it.
     [[nodiscard]] std::string replace_guards(bool update) const {
         std::string text;
         for (const UniqueIndex& index : facts_.unique) {
-            if (!is_key(index)) { text += guard(index, update); }
+            if (capture_.images || !is_key(index)) { text += guard(index, update); }
         }
-        if (!facts_.rowid_alias.empty() && !is_key_column(facts_.rowid_alias)) {
+        if (!facts_.rowid_alias.empty() && (capture_.images || !is_key_column(facts_.rowid_alias))) {
             text += guard({"rowid", {{quoted(facts_.rowid_alias), "BINARY", facts_.rowid_alias}}, {}}, update);
         }
         return text;
     }
 
+    // A touch, never a deletion: OR IGNORE and DO NOTHING leave the row where it is. With images it keeps the row as before.
     [[nodiscard]] std::string guard(const UniqueIndex& index, bool update) const {
+        const std::string found = " FROM " + quoted(facts_.name) + "\n    WHERE " + in_the_way(index, update) + ";\n";
         std::string text = "  INSERT INTO \"aftertouch_log\" (capture, operation, at, " +
                            dialect::key_columns(capture_.table.key.size()) + ")\n    SELECT " + std::to_string(id_) +
-                           ", 'T', " + std::string{dialect::now} + ", " + plain_key() + " FROM " + quoted(facts_.name) + "\n    WHERE ";
+                           ", 'T', " + std::string{dialect::now} + ", " + plain_key() + found;
+        const std::size_t parts = capture_.images ? dialect::image_parts(capture_.imaged.size()) : 0;
+        for (std::size_t part = 0; part < parts; ++part) {
+            const std::size_t begin = part * dialect::image_columns;
+            const std::size_t width = std::min(capture_.imaged.size() - begin, dialect::image_columns);
+            text += "  INSERT OR REPLACE INTO " + quoted(dialect::image_table(id_, part)) + " (seq, " +
+                    dialect::key_columns(width, "b") + ")\n    SELECT last_insert_rowid()";
+            for (std::size_t i = begin; i < begin + width; ++i) {
+                text += ", " + quoted(capture_.table.columns[capture_.imaged[i]].name);
+            }
+            text += found;
+        }
+        return text;
+    }
+
+    [[nodiscard]] std::string in_the_way(const UniqueIndex& index, bool update) const {
+        std::string text;
         for (const UniqueIndex::Term& term : index.terms) {
-            text += '(' + term.expression + ") COLLATE " + quoted(term.collation) + " = " + of_new(term) + " AND ";
+            text += (text.empty() ? "(" : " AND (") + term.expression + ") COLLATE " + quoted(term.collation) + " = " + of_new(term);
         }
         if (!index.predicate.empty()) {
-            text += '(' + index.predicate + ") AND (SELECT " + index.predicate + " FROM (" + new_row() + ")) AND ";
+            text += " AND (" + index.predicate + ") AND (SELECT " + index.predicate + " FROM (" + new_row() + "))";
         }
-        return text + '(' + another_row(update) + ");\n";
+        return update || !capture_.images ? text + " AND (" + another_row(update) + ')' : text;
     }
 
     // The term's value in the row to come. An expression is computed over a row that has NEW's values under its names.

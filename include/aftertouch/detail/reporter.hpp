@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <aftertouch/checkpoint.hpp>
+#include <aftertouch/detail/board.hpp>
+#include <aftertouch/observer.hpp>
+#include <aftertouch/options.hpp>
+#include <aftertouch/status.hpp>
+
+/// \file
+/// Tells what a pipeline does: to its observer as reports, to its board for those who ask.
+
+namespace aftertouch::detail {
+
+using Clock = std::chrono::steady_clock;
+
+[[nodiscard]] inline Timestamp wall_clock() {
+    return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
+}
+
+/// What there is to say of a committed batch.
+struct CommittedBatch {
+    std::string event_id;
+    std::size_t changes = 0;  ///< rows of a page included
+    std::size_t present = 0;  ///< rows of a page
+    Clock::duration took{};
+    bool page = false;  ///< of a rebuild
+};
+
+class Reporter {
+public:
+    Reporter(const Options& options, Board& board) : options_{options}, board_{board} {}
+
+    void tell(Moment moment, std::string_view message = {}) const {
+        tell(Report{.moment = moment, .pipeline = options_.name, .message = message});
+    }
+
+    void state(State state) const {
+        board_.update([&](Status& status) { status.state = state; });
+    }
+
+    void place(State state, std::string position, std::int64_t attempts) const {
+        board_.update([&](Status& status) {
+            status.state = state;
+            status.position = std::move(position);
+            status.attempts = attempts;
+            if (state != State::rebuilding) { status.rebuild.reset(); }
+        });
+    }
+
+    void failed(Failure failure) const {
+        Report report{.moment = Moment::pipeline_failed, .pipeline = options_.name};
+        report.event_id = failure.event_id;
+        report.message = failure.message;
+        report.cause = failure.cause;
+        board_.add(failure);
+        state(State::failed);
+        tell(report);
+    }
+
+    void rebuild_begins(const RebuildCursor& rebuild) {
+        rebuild_taken_up();
+        tell(Report{.moment = Moment::rebuild_started, .pipeline = options_.name, .total = rebuild.total});
+    }
+    void rebuild_taken_up() {
+        began_ = Clock::now();
+        rebuilt_here_ = 0;
+    }
+
+    void batch(const CommittedBatch& batch, const RebuildCursor& rebuild) {
+        rebuilt_here_ += batch.present;
+        board_.update([&](Status& status) {
+            ++status.batches;
+            status.changes += batch.changes - batch.present;
+            status.rebuilt += batch.present;
+            if (rebuild.running) { status.rebuild = progress(rebuild); }
+        });
+        Report report{.moment = Moment::batch_committed, .pipeline = options_.name, .event_id = batch.event_id};
+        report.changes = batch.changes;
+        report.took = batch.took;
+        tell(report);
+        if (!batch.page) { return; }
+        report.moment = rebuild.running ? Moment::rebuild_page : Moment::rebuild_finished;
+        report.done = rebuild.done;
+        report.total = rebuild.total;
+        tell(report);
+    }
+
+private:
+    [[nodiscard]] Progress progress(const RebuildCursor& rebuild) const {
+        const std::chrono::duration<double> took = Clock::now() - began_;
+        Progress progress{rebuild.generation, rebuild.done, rebuild.total, 0, {}};
+        progress.per_second = took.count() > 0 ? static_cast<double>(rebuilt_here_) / took.count() : 0;
+        if (progress.per_second > 0) {
+            const auto left = static_cast<double>(std::max<std::int64_t>(rebuild.total - rebuild.done, 0));
+            progress.time_left = std::chrono::seconds{static_cast<std::int64_t>(left / progress.per_second)};
+        }
+        return progress;
+    }
+
+    void tell(const Report& report) const {
+        if (!options_.observer) { return; }
+        try {
+            options_.observer(report);
+        } catch (...) {
+            // An observer looks on; it can't stop a pipeline.
+        }
+    }
+
+    const Options& options_;
+    Board& board_;
+    Clock::time_point began_{};  // when this process took the rebuild up
+    std::uint64_t rebuilt_here_ = 0;
+};
+
+}  // namespace aftertouch::detail

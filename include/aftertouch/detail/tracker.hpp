@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <aftertouch/backend.hpp>
+#include <aftertouch/checkpoint.hpp>
+#include <aftertouch/detail/reporter.hpp>
+#include <aftertouch/observer.hpp>
+
+/// \file
+/// Where a pipeline stands: its checkpoint as it is committed, and how far it has read since.
+
+namespace aftertouch::detail {
+
+template <class Session>
+class Tracker {
+public:
+    using Position = typename Session::Position;
+
+    explicit Tracker(const Reporter& reporter) : reporter_{reporter} {}
+
+    /// \name As it is committed
+    /// @{
+    [[nodiscard]] const Checkpoint& checkpoint() const noexcept { return checkpoint_; }
+    /// Rises with each commit; 0 before the first.
+    [[nodiscard]] std::int64_t version() const noexcept { return version_; }
+    /// How often the batch that comes next has failed.
+    [[nodiscard]] std::int64_t attempts() const noexcept { return attempts_; }
+    /// @}
+
+    /// Read up to here: the checkpoint's place, or a later one with nothing for this pipeline between.
+    [[nodiscard]] Position position() const noexcept { return position_; }
+    /// Whether what comes next was in the log before the start, or a rewind.
+    [[nodiscard]] bool replaying() const noexcept { return position_ < replay_until_; }
+    /// Whether a commit was sent whose answer never came.
+    [[nodiscard]] bool in_doubt() const noexcept { return committing_; }
+    void forget_doubt() noexcept { committing_ = false; }
+
+    /// Finds the checkpoint; false where there is none to go on from.
+    [[nodiscard]] bool load(Session& session) {
+        checkpoint_ = {};
+        position_ = replay_until_ = {};
+        version_ = attempts_ = 0;
+        const std::optional<StoredCheckpoint> stored = session.load();
+        if (!stored) { return false; }
+        version_ = stored->version;
+        attempts_ = stored->attempts;
+        std::optional<Checkpoint> found = checkpoint_from(stored->text);
+        const std::optional<Position> position = found ? Position::from(found->position) : std::nullopt;
+        if (!position) {
+            reporter_.tell(Moment::checkpoint_unreadable,
+                           "the stored text is none that this version writes: every record is handed over again");
+            return false;
+        }
+        const Usable usable = found->log != session.log() ? Usable::other_log : session.usable(*position);
+        checkpoint_ = std::move(*found);
+        if (usable != Usable::yes) {
+            reporter_.tell(Moment::checkpoint_unusable, name(usable));
+            checkpoint_.rebuild.running = false;
+            return false;
+        }
+        position_ = *position;
+        replay_until_ = session.head();
+        return true;
+    }
+
+    /// Writes the checkpoint and commits the session's transaction.
+    void commit(Session& session, Checkpoint next) {
+        session.store(to_text(next), version_);
+        committing_ = true;
+        session.commit();
+        committing_ = false;
+        ++version_;
+        attempts_ = 0;
+        checkpoint_ = std::move(next);
+        position_ = Position::from(checkpoint_.position).value_or(Position{});
+        written_ = Clock::now();
+        unwritten_ = false;
+    }
+
+    /// Passes what isn't for this pipeline. Answers whether that should be written: at most once a second, so that quiet
+    /// pipelines don't wake each other (K2).
+    [[nodiscard]] bool pass_to(Position position) {
+        constexpr std::chrono::seconds patience{1};
+        unwritten_ = unwritten_ || position != position_;
+        position_ = position;
+        return unwritten_ && Clock::now() - written_ > patience;
+    }
+
+    void rebuild_begins() noexcept { replay_until_ = {}; }
+
+    /// Goes on from this place at the next `take_up_rewind`. *Threads*: any.
+    void wish_rewind(std::string position) {
+        const std::lock_guard lock{wish_mutex_};
+        wish_ = std::move(position);
+    }
+    /// Moves the checkpoint to where a rewind wanted it, in a transaction of its own.
+    void take_up_rewind(Session& session) {
+        std::optional<std::string> wish;
+        {
+            const std::lock_guard lock{wish_mutex_};
+            wish = std::exchange(wish_, std::nullopt);
+        }
+        const std::optional<Position> to = wish ? Position::from(*wish) : std::nullopt;
+        if (!to || session.usable(*to) != Usable::yes) { return; }
+        Checkpoint next = checkpoint_;
+        next.position = to->text();
+        session.begin();
+        commit(session, std::move(next));
+    }
+
+private:
+    const Reporter& reporter_;
+    Checkpoint checkpoint_;
+    std::int64_t version_ = 0;
+    std::int64_t attempts_ = 0;
+    Position position_;
+    Position replay_until_;
+    bool committing_ = false;
+    bool unwritten_ = false;
+    Clock::time_point written_{};
+    std::mutex wish_mutex_;
+    std::optional<std::string> wish_;
+};
+
+}  // namespace aftertouch::detail

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <aftertouch/backend.hpp>
+#include <aftertouch/batch_writer.hpp>
+#include <aftertouch/change.hpp>
+#include <aftertouch/checkpoint.hpp>
+#include <aftertouch/detail/reporter.hpp>
+#include <aftertouch/entity.hpp>
+#include <aftertouch/options.hpp>
+
+/// \file
+/// What a batch is made of: changes of the log, and while a rebuild runs, pages of the source behind them (R1, R2).
+
+namespace aftertouch::detail {
+
+/// Reads batches from a session.
+///
+/// Changes go first. The next page is read only if all changes up to the same state of the database fit into the batch, so
+/// that a page never hands over something older than what the log has told. In key order, changes of keys that the rebuild
+/// hasn't reached are left to their page: so each key is handed over once, and what its page shows is what later changes
+/// start from.
+template <Entity T, class Session>
+class BatchReader {
+public:
+    using Position = typename Session::Position;
+
+    BatchReader(const Options& options, bool key_order) : options_{options}, key_order_{key_order} {}
+
+    /// Reads behind `from` into `writer`; `rebuild` moves on with the page. Answers how many changes of the log there were,
+    /// also those that a filter dropped.
+    std::size_t read(Session& session, Position from, RebuildCursor& rebuild, BatchWriter<T>& writer) {
+        std::size_t passed = 0;
+        bool more = false;
+        if (rebuild.running && key_order_ && rebuild.last.empty()) {
+            end_ = session.head();  // no page was read yet: every change is in its page
+        } else {
+            const std::vector<Value>* reached = rebuild.running && key_order_ ? &rebuild.last : nullptr;
+            std::tie(end_, more) = session.read_changes(from, options_.batch_size, reached, [&](const LogRow& row) {
+                if (is_full(writer)) { return false; }
+                writer.add_change(row);
+                ++passed;
+                return true;
+            });
+        }
+        if (rebuild.running && !more && passed < options_.batch_size && !is_full(writer)) {
+            read_page(session, options_.batch_size - passed, rebuild, writer);
+        }
+        return passed;
+    }
+
+    /// Where the log was read up to.
+    [[nodiscard]] Position end() const noexcept { return end_; }
+
+private:
+    [[nodiscard]] bool is_full(const BatchWriter<T>& writer) const noexcept {
+        return writer.size() != 0 && writer.bytes() >= options_.batch_bytes;
+    }
+
+    void read_page(Session& session, std::size_t room, RebuildCursor& rebuild, BatchWriter<T>& writer) {
+        const Timestamp now = wall_clock();
+        const bool last = session.read_page(rebuild.last, room, [&](std::span<const Cell> row) {
+            if (is_full(writer)) { return false; }
+            writer.add_present(row, rebuild.generation, now);
+            ++rebuild.done;
+            return true;
+        });
+        if (!last) { return; }
+        rebuild.running = false;
+        rebuild.last.clear();
+    }
+
+    const Options& options_;
+    bool key_order_;
+    Position end_;
+};
+
+}  // namespace aftertouch::detail

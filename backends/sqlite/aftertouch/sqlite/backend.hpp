@@ -183,7 +183,13 @@ public:
             const InstalledCapture installed = require(manager, capture);
             const std::string prefix = installed.log_id + ':';
             const auto position = Position::from(event_id.starts_with(prefix) ? event_id.substr(prefix.size()) : event_id);
-            if (!position || position->seq < installed.pruned_through) {
+            std::int64_t high_water = 0;
+            connection_->each(dialect::high_water(dialect::schema_of(capture)), std::span<const Value>{},
+                              [&](const Statement& row) {
+                                  high_water = row[0].as_integer();
+                                  return false;
+                              });
+            if (!position || position->seq < installed.pruned_through || position->seq > high_water) {
                 throw Error{Errc::invalid_argument,
                             name() + ": there is no such place in its log any more, or never was: rewind to an event id of this "
                                      "database that isn't pruned, to a time, or rebuild"};

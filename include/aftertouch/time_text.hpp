@@ -28,6 +28,11 @@ struct Civil {
     return a / b - (a % b < 0 ? 1 : 0);
 }
 
+/// What floor_div() leaves, from 0 to below `b`.
+[[nodiscard]] constexpr std::int64_t floor_mod(std::int64_t a, std::int64_t b) noexcept {
+    return a % b + (a % b < 0 ? b : 0);
+}
+
 /// Days since 1970-01-01. Years begin in March here, so that the leap day comes last.
 [[nodiscard]] constexpr std::int64_t days_from(Civil civil) noexcept {
     const std::int64_t year = civil.year - (civil.month <= 2 ? 1 : 0);
@@ -164,7 +169,7 @@ constexpr std::int64_t read_offset(TimeReader& reader) noexcept {
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
     constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
     days += floor_div(us, us_per_day);
-    us -= floor_div(us, us_per_day) * us_per_day;
+    us = floor_mod(us, us_per_day);
     if (days < 0) { // the day's end is nearer to zero than its beginning
         const std::int64_t back = us - us_per_day;
         const bool fits = days + 1 >= (least - back) / us_per_day;
@@ -185,14 +190,9 @@ constexpr std::int64_t read_offset(TimeReader& reader) noexcept {
 
 /// "YYYY-MM-DD HH:MM:SS.ffffff" for microseconds since 1970-01-01 00:00 UTC.
 [[nodiscard]] inline std::string iso_timestamp(std::int64_t us) {
-    const std::int64_t days = detail::floor_div(us, detail::us_per_day);
-    const std::int64_t fraction =
-        (us % detail::us_per_second + detail::us_per_second) % detail::us_per_second;
-    const std::int64_t of_day = us % detail::us_per_day;
-    const std::int64_t seconds =
-        detail::floor_div(of_day, detail::us_per_second) + (of_day < 0 ? 86'400 : 0);
+    const std::int64_t seconds = detail::floor_mod(us, detail::us_per_day) / detail::us_per_second;
     std::string out;
-    detail::append_date(out, days);
+    detail::append_date(out, detail::floor_div(us, detail::us_per_day));
     out += ' ';
     detail::append_padded(out, seconds / 3600, 2);
     out += ':';
@@ -200,7 +200,7 @@ constexpr std::int64_t read_offset(TimeReader& reader) noexcept {
     out += ':';
     detail::append_padded(out, seconds % 60, 2);
     out += '.';
-    detail::append_padded(out, fraction, 6);
+    detail::append_padded(out, detail::floor_mod(us, detail::us_per_second), 6);
     return out;
 }
 

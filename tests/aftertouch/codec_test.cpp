@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <ratio>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -463,6 +464,18 @@ TEST_CASE("codec: a time point is read from the forms that SQLite's manual names
     }
     CHECK(refusal<Micros>(Cell::boolean(true)).starts_with("holds a boolean where a timestamp"));
     CHECK(refusal<Micros>(Cell::date(1)).starts_with("holds a date where a timestamp"));
+}
+
+TEST_CASE("codec: a clock with an odd period counts to both of its ends") {
+    using Thirds = std::chrono::sys_time<std::chrono::duration<std::int64_t, std::ratio<1, 3>>>;
+    using Limits = std::numeric_limits<std::int64_t>;
+    CHECK(at::to_value(Thirds{Thirds::duration{-1}}) == Value{Cell::timestamp(-333'334)});
+    CHECK(comes_back(Thirds{Thirds::duration{-3}}));
+    CHECK_THROWS_AS(at::to_value(Thirds{Thirds::duration{Limits::min()}}), at::Error);
+    CHECK_THROWS_AS(at::to_value(Thirds{Thirds::duration{Limits::max()}}), at::Error);
+    CHECK(
+        refusal<Thirds>(Cell::timestamp(Limits::min())).find("without loss") != std::string::npos);
+    CHECK(refusal<Thirds>(Cell::timestamp(1)).find("without loss") != std::string::npos);
 }
 
 TEST_CASE("codec: dates are days") {

@@ -114,8 +114,7 @@ namespace aftertouch::detail {
         case Kind::real: us = from_julian_day(cell.as_real()); break;
         case Kind::integer:
             us = microseconds(floor_div(cell.as_integer(), 86'400),
-                (cell.as_integer() - floor_div(cell.as_integer(), 86'400) * 86'400) *
-                    us_per_second);
+                floor_mod(cell.as_integer(), 86'400) * us_per_second);
             break;
         default: refuse_kind(cell, "a timestamp");
     }
@@ -137,7 +136,7 @@ template <std::int64_t Numerator, std::int64_t Denominator>
     constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
     constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
     const std::int64_t whole = floor_div(count, Denominator);
-    const std::int64_t part = (count - whole * Denominator) * Numerator;
+    const std::int64_t part = floor_mod(count, Denominator) * Numerator;
     if (whole > most / Numerator || whole < least / Numerator ||
         most - part / Denominator < whole * Numerator) {
         return std::nullopt;

@@ -23,18 +23,20 @@ namespace aftertouch {
 
 /// The sixteen bytes that uuid_text() wrote, nothing for any other text. Capital letters are
 /// refused: a key that is read in one spelling and looked up in another is never found.
-[[nodiscard]] inline std::optional<std::array<char, 16>> uuid_from(std::string_view text) {
+[[nodiscard]] constexpr std::optional<std::array<char, 16>> uuid_from(
+    std::string_view text) noexcept {
     if (text.size() != 36) { return std::nullopt; }
-    std::string digits;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        const bool dash = i == 8 || i == 13 || i == 18 || i == 23;
-        if (dash != (text[i] == '-')) { return std::nullopt; }
-        digits.append(dash ? 0 : 1, text[i]);
-    }
-    const std::optional<std::string> bytes = detail::bytes_from_hex(digits);
-    if (!bytes) { return std::nullopt; }
     std::array<char, 16> out{};
-    bytes->copy(out.data(), out.size());
+    std::size_t at = 0;
+    for (char& byte : out) {
+        if (at == 8 || at == 13 || at == 18 || at == 23) {
+            if (text[at++] != '-') { return std::nullopt; }
+        }
+        const std::optional<char> value = detail::byte_from_hex(text[at], text[at + 1]);
+        if (!value) { return std::nullopt; }
+        byte = *value;
+        at += 2;
+    }
     return out;
 }
 

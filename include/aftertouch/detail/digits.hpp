@@ -14,7 +14,7 @@
 
 namespace aftertouch::detail {
 
-inline std::string hex_of(std::string_view bytes) {
+[[nodiscard]] inline std::string hex_of(std::string_view bytes) {
     std::string out;
     out.reserve(bytes.size() * 2);
     for (const char byte : bytes) {
@@ -24,24 +24,28 @@ inline std::string hex_of(std::string_view bytes) {
     return out;
 }
 
-inline std::optional<std::string> bytes_from_hex(std::string_view digits) {
+[[nodiscard]] constexpr std::optional<char> byte_from_hex(char high, char low) noexcept {
     constexpr std::string_view alphabet = "0123456789abcdef";
+    const std::size_t h = alphabet.find(high);
+    const std::size_t l = alphabet.find(low);
+    if (h == std::string_view::npos || l == std::string_view::npos) { return std::nullopt; }
+    return static_cast<char>(h * 16 + l);
+}
+
+[[nodiscard]] inline std::optional<std::string> bytes_from_hex(std::string_view digits) {
     if (digits.size() % 2 != 0) { return std::nullopt; }
     std::string out;
     out.reserve(digits.size() / 2);
     for (std::size_t i = 0; i < digits.size(); i += 2) {
-        const std::size_t high = alphabet.find(digits[i]);
-        const std::size_t low = alphabet.find(digits[i + 1]);
-        if (high == std::string_view::npos || low == std::string_view::npos) {
-            return std::nullopt;
-        }
-        out += static_cast<char>(high * 16 + low);
+        const std::optional<char> byte = byte_from_hex(digits[i], digits[i + 1]);
+        if (!byte) { return std::nullopt; }
+        out += *byte;
     }
     return out;
 }
 
 /// A decimal number as to_text() writes it: no plus, no leading zero, no "-0", nothing behind it.
-inline std::optional<std::int64_t> integer_from(std::string_view digits) {
+[[nodiscard]] inline std::optional<std::int64_t> integer_from(std::string_view digits) {
     std::int64_t number = 0;
     const char* const end = digits.data() + digits.size();
     const auto [stopped, error] = std::from_chars(digits.data(), end, number);

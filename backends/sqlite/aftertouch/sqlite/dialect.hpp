@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,11 +10,12 @@
 #include <aftertouch/capture.hpp>
 #include <aftertouch/dml.hpp>
 #include <aftertouch/identifier.hpp>
-#include <aftertouch/table.hpp>
 #include <aftertouch/sqlite/types.hpp>
+#include <aftertouch/table.hpp>
 
 /// \file
-/// The SQL that the SQLite backend runs on its own tables and on a source; no client library. Triggers: triggers.hpp.
+/// The SQL that the SQLite backend runs on its own tables and on a source; no client library.
+/// Triggers: triggers.hpp.
 
 namespace aftertouch::sqlite::dialect {
 
@@ -33,28 +36,42 @@ inline constexpr std::size_t image_columns = 900;
 }
 /// `aftertouch_image_7`, and `aftertouch_image_7_2` for the next 900 columns.
 [[nodiscard]] inline std::string image_table(std::int64_t capture, std::size_t part) {
-    return "aftertouch_image_" + std::to_string(capture) + (part == 0 ? "" : '_' + std::to_string(part + 1));
+    return "aftertouch_image_" + std::to_string(capture) +
+           (part == 0 ? "" : '_' + std::to_string(part + 1));
+}
+
+/// `aftertouch_row_7`: where a guard lays the row to come out.
+[[nodiscard]] inline std::string row_table(std::int64_t capture) {
+    return "aftertouch_row_" + std::to_string(capture);
 }
 
 /// `k1, k2`
 [[nodiscard]] inline std::string key_columns(std::size_t parts, std::string_view prefix = "k") {
     std::string text;
-    for (std::size_t i = 1; i <= parts; ++i) { text += (i == 1 ? "" : ", ") + std::string{prefix} + std::to_string(i); }
+    for (std::size_t i = 1; i <= parts; ++i) {
+        text += (i == 1 ? "" : ", ") + std::string{prefix} + std::to_string(i);
+    }
     return text;
 }
 
 /// Days from noon in Greenwich on 24 November 4714 B.C., as SQLite tells the time.
 inline constexpr std::string_view now = "julianday('now')";
 
-// ------------------------------------------------------------------------------------------------ reading the log
+// ------------------------------------------------------------------------------------------------
+// reading the log
 
-/// $1 position, $2 end: whether a change of the capture lies between. With `own_name` not those that it made itself ($3).
-[[nodiscard]] inline std::string has_changes(const std::string& schema, std::int64_t capture, bool skip_own) {
-    return "SELECT 1 FROM " + own(schema, "log") + " WHERE seq > $1 AND seq <= $2 AND capture = " + std::to_string(capture) +
+/// $1 position, $2 end: whether a change of the capture lies between. With `own_name` not those
+/// that it made itself ($3).
+[[nodiscard]] inline std::string has_changes(
+    const std::string& schema, std::int64_t capture, bool skip_own) {
+    return "SELECT 1 FROM " + own(schema, "log") +
+           " WHERE seq > $1 AND seq <= $2 AND capture = " + std::to_string(capture) +
            (skip_own ? " AND origin IS NOT $3" : "") + " LIMIT 1";
 }
 
-[[nodiscard]] inline std::string head(const std::string& schema) { return "SELECT max(seq) FROM " + own(schema, "log"); }
+[[nodiscard]] inline std::string head(const std::string& schema) {
+    return "SELECT max(seq) FROM " + own(schema, "log");
+}
 
 /// The highest number that the log ever gave out.
 [[nodiscard]] inline std::string high_water(const std::string& schema) {
@@ -64,21 +81,25 @@ inline constexpr std::string_view now = "julianday('now')";
 struct LogRead {
     std::int64_t capture = 0;
     std::size_t key_parts = 1;
-    std::size_t imaged = 0;         ///< columns of an image; 0 for touches
-    bool skip_own = false;          ///< $3 is the pipeline's name
-    std::vector<std::string> reached{};  ///< collations of the key: only changes of keys up to $4, $5, ...
+    std::size_t imaged = 0; ///< columns of an image; 0 for touches
+    bool skip_own = false;  ///< $3 is the pipeline's name
+    std::vector<std::string>
+        reached{}; ///< collations of the key: only changes of keys up to $4, $5, ...
 };
 
-/// $1 position, $2 how many: seq, operation, at, the key, then (for up to 900 columns) before and after.
+/// $1 position, $2 how many: seq, operation, at, the key, then (for up to 900 columns) before and
+/// after.
 [[nodiscard]] inline std::string read_log(const std::string& schema, const LogRead& read) {
     std::string text = "SELECT l.seq, l.operation, l.at, " + key_columns(read.key_parts, "l.k");
     const bool joined = read.imaged != 0 && read.imaged <= image_columns;
     if (joined) {
-        text += ", i.seq, " + key_columns(read.imaged, "i.b") + ", " + key_columns(read.imaged, "i.a");
+        text +=
+            ", i.seq, " + key_columns(read.imaged, "i.b") + ", " + key_columns(read.imaged, "i.a");
     }
     text += " FROM " + own(schema, "log") + " AS l";
     if (joined) {
-        text += " LEFT JOIN " + quoted(schema) + '.' + quoted(image_table(read.capture, 0)) + " AS i ON i.seq = l.seq";
+        text += " LEFT JOIN " + quoted(schema) + '.' + quoted(image_table(read.capture, 0)) +
+                " AS i ON i.seq = l.seq";
     }
     text += " WHERE l.seq > $1 AND l.capture = " + std::to_string(read.capture);
     if (read.skip_own) { text += " AND l.origin IS NOT $3"; }
@@ -86,7 +107,8 @@ struct LogRead {
         std::string keys;
         std::string holes;
         for (std::size_t i = 0; i < read.reached.size(); ++i) {
-            keys += (i == 0 ? "" : ", ") + ("l.k" + std::to_string(i + 1)) + " COLLATE " + quoted(read.reached[i]);
+            keys += (i == 0 ? "" : ", ") + ("l.k" + std::to_string(i + 1)) + " COLLATE " +
+                    quoted(read.reached[i]);
             holes += (i == 0 ? "$" : ", $") + std::to_string(i + 4);
         }
         text += " AND (" + keys + ") <= (" + holes + ")";
@@ -95,10 +117,26 @@ struct LogRead {
 }
 
 /// One part of an image that is wider than one table: $1 seq.
-[[nodiscard]] inline std::string read_image_part(const std::string& schema, std::int64_t capture, std::size_t part,
-                                                 std::size_t columns) {
-    return "SELECT " + key_columns(columns, "b") + ", " + key_columns(columns, "a") + " FROM " + quoted(schema) + '.' +
-           quoted(image_table(capture, part)) + " WHERE seq = $1";
+[[nodiscard]] inline std::string read_image_part(
+    const std::string& schema, std::int64_t capture, std::size_t part, std::size_t columns) {
+    return "SELECT " + key_columns(columns, "b") + ", " + key_columns(columns, "a") + " FROM " +
+           quoted(schema) + '.' + quoted(image_table(capture, part)) + " WHERE seq = $1";
+}
+
+/// How far behind a touch the log is searched for what happened next to its key.
+inline constexpr std::int64_t follow_up_rows = 20'000;
+
+/// $1 seq, $2, $3, ... the key: the operation that comes next for it, within `follow_up_rows`.
+[[nodiscard]] inline std::string follow_up(
+    const std::string& schema, std::int64_t capture, const std::vector<std::string>& collations) {
+    std::string text = "SELECT operation FROM " + own(schema, "log") +
+                       " WHERE seq > $1 AND seq <= $1 + " + std::to_string(follow_up_rows) +
+                       " AND capture = " + std::to_string(capture);
+    for (std::size_t i = 1; i <= collations.size(); ++i) {
+        text += " AND k" + std::to_string(i) + " COLLATE " + quoted(collations[i - 1]) + " IS $" +
+                std::to_string(i + 1);
+    }
+    return text + " ORDER BY seq LIMIT 1";
 }
 
 /// Names the pipeline ($1) that made the changes behind $2.
@@ -106,10 +144,13 @@ struct LogRead {
     return "UPDATE " + own(schema, "log") + " SET origin = $1 WHERE seq > $2";
 }
 
-// --------------------------------------------------------------------------------------------- reading the source
+// ---------------------------------------------------------------------------------------------
+// reading the source
 
-/// A page of a rebuild: rows behind the values $2, $3, ... of `order`, or from the beginning; $1 how many.
-[[nodiscard]] inline std::string read_page(const Table& table, const std::vector<std::size_t>& order, bool from_start) {
+/// A page of a rebuild: rows behind the values $2, $3, ... of `order`, or from the beginning; $1
+/// how many.
+[[nodiscard]] inline std::string read_page(
+    const Table& table, const std::vector<std::size_t>& order, bool from_start) {
     std::string columns;
     std::string holes;
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -117,33 +158,43 @@ struct LogRead {
         holes += (i == 0 ? "$" : ", $") + std::to_string(i + 2);
     }
     return "SELECT " + dml::columns(table) + " FROM " + table.name.quoted() +
-           (from_start ? "" : " WHERE (" + columns + ") > (" + holes + ")") + " ORDER BY " + columns + " LIMIT $1";
+           (from_start ? "" : " WHERE (" + columns + ") > (" + holes + ")") + " ORDER BY " +
+           columns + " LIMIT $1";
 }
 
-[[nodiscard]] inline std::string count_rows(const Table& table) { return "SELECT count(*) FROM " + table.name.quoted(); }
+[[nodiscard]] inline std::string count_rows(const Table& table) {
+    return "SELECT count(*) FROM " + table.name.quoted();
+}
 
-// ---------------------------------------------------------------------------------------------------- checkpoints
+// ----------------------------------------------------------------------------------------------------
+// checkpoints
 
 [[nodiscard]] inline std::string load_checkpoint(const std::string& schema) {
-    return "SELECT checkpoint, version, attempts FROM " + own(schema, "checkpoint") + " WHERE pipeline = $1";
+    return "SELECT checkpoint, version, attempts FROM " + own(schema, "checkpoint") +
+           " WHERE pipeline = $1";
 }
 
-/// $1 pipeline, $2 text, $3 the version that must still be there. One row, or the caller lost the pipeline to another.
+/// $1 pipeline, $2 text, $3 the version that must still be there. One row, or the caller lost the
+/// pipeline to another.
 [[nodiscard]] inline std::string store_checkpoint(const std::string& schema) {
-    return "UPDATE " + own(schema, "checkpoint") + " SET checkpoint = $2, version = version + 1, attempts = 0, at = " +
-           std::string{now} + " WHERE pipeline = $1 AND version = $3";
+    return "UPDATE " + own(schema, "checkpoint") +
+           " SET checkpoint = $2, version = version + 1, attempts = 0, at = " + std::string{now} +
+           " WHERE pipeline = $1 AND version = $3";
 }
 
 [[nodiscard]] inline std::string create_checkpoint(const std::string& schema) {
-    return "INSERT INTO " + own(schema, "checkpoint") + " (pipeline, checkpoint, version, attempts, at) VALUES ($1, $2, 1, 0, " +
+    return "INSERT INTO " + own(schema, "checkpoint") +
+           " (pipeline, checkpoint, version, attempts, at) VALUES ($1, $2, 1, 0, " +
            std::string{now} + ")";
 }
 
 [[nodiscard]] inline std::string count_attempt(const std::string& schema) {
-    return "UPDATE " + own(schema, "checkpoint") + " SET attempts = attempts + 1 WHERE pipeline = $1 AND version = $2";
+    return "UPDATE " + own(schema, "checkpoint") +
+           " SET attempts = attempts + 1 WHERE pipeline = $1 AND version = $2";
 }
 
-// ------------------------------------------------------------------------------------------------ lag and identity
+// ------------------------------------------------------------------------------------------------
+// lag and identity
 
 /// $1 position: how many changes are behind it, and how many days ago the first of them was made.
 [[nodiscard]] inline std::string lag(const std::string& schema, std::int64_t capture) {
@@ -152,7 +203,8 @@ struct LogRead {
 }
 
 [[nodiscard]] inline std::string find_capture(const std::string& schema) {
-    return "SELECT c.id, c.definition, m.log_id || '.' || c.incarnation, m.log_id, m.pruned_through FROM " +
+    return "SELECT c.id, c.definition, m.log_id || '.' || c.incarnation, m.log_id, "
+           "m.pruned_through FROM " +
            own(schema, "capture") + " AS c, " + own(schema, "meta") + " AS m WHERE c.name = $1";
 }
 
@@ -161,4 +213,4 @@ struct LogRead {
     return "SELECT coalesce(max(seq), 0) FROM " + own(schema, "log") + " WHERE at < $1";
 }
 
-}  // namespace aftertouch::sqlite::dialect
+} // namespace aftertouch::sqlite::dialect

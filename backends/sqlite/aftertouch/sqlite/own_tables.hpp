@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <aftertouch/capture.hpp>
+#include <aftertouch/identifier.hpp>
+#include <aftertouch/sqlite/dialect.hpp>
+
+/// \file
+/// The tables that the SQLite backend makes for itself, as DDL. No client library is called.
+
+namespace aftertouch::sqlite {
+
+/// One table or trigger that must exist, with the text that makes it and what a DBA should know.
+struct SchemaObject {
+    std::string_view type; ///< "table" or "trigger"
+    std::string name;
+    std::string sql;
+    std::string comment;
+};
+
+/// The tables that every capture of a schema shares, in the order in which they are made.
+[[nodiscard]] inline std::vector<SchemaObject> shared_tables(std::size_t key_parts) {
+    return {
+        {"table", "aftertouch_meta",
+            "CREATE TABLE \"aftertouch_meta\" (log_id TEXT NOT NULL, layout INTEGER NOT NULL, "
+            "pruned_through INTEGER NOT NULL)",
+            "One row: which log this is, and how far it has been pruned.\n"
+            "Undo: DROP TABLE, together with the other three."},
+        {"table", "aftertouch_log",
+            "CREATE TABLE \"aftertouch_log\" (seq INTEGER PRIMARY KEY AUTOINCREMENT, capture, "
+            "operation, at, origin, " +
+                dialect::key_columns(key_parts) + ")",
+            "The change log: triggers append to it. Columns have no type, so that keys keep their\n"
+            "storage class; there is no constraint, so that no writer can fail on it; "
+            "AUTOINCREMENT,\n"
+            "so that no number is given out twice. Put no trigger and no index that is unique on "
+            "it."},
+        {"table", "aftertouch_capture",
+            "CREATE TABLE \"aftertouch_capture\" (id INTEGER PRIMARY KEY, name TEXT NOT NULL "
+            "UNIQUE, "
+            "definition TEXT NOT NULL, incarnation TEXT NOT NULL)",
+            "What is captured, as the program that installed it declared it."},
+        {"table", "aftertouch_checkpoint",
+            "CREATE TABLE \"aftertouch_checkpoint\" (pipeline TEXT PRIMARY KEY NOT NULL, "
+            "checkpoint "
+            "TEXT NOT NULL, version INTEGER NOT NULL, attempts INTEGER NOT NULL, at REAL NOT NULL)",
+            "How far each pipeline has come; written in the transaction of what its handler "
+            "derives."},
+    };
+}
+
+/// The tables that hold a capture's images: one for each 900 columns.
+[[nodiscard]] inline std::vector<SchemaObject> image_tables(
+    std::int64_t id, const Capture& capture) {
+    std::vector<SchemaObject> tables;
+    const std::size_t columns = capture.imaged.size();
+    for (std::size_t part = 0; part < dialect::image_parts(columns); ++part) {
+        const std::size_t width =
+            std::min(columns - part * dialect::image_columns, dialect::image_columns);
+        const std::string name = dialect::image_table(id, part);
+        tables.push_back({"table", name,
+            "CREATE TABLE " + quoted(name) + " (seq INTEGER PRIMARY KEY, " +
+                dialect::key_columns(width, "b") + ", " + dialect::key_columns(width, "a") + ")",
+            "Images of " + capture.name +
+                ": before (b) and after (a) of the log row with the same seq."});
+    }
+    return tables;
+}
+
+} // namespace aftertouch::sqlite

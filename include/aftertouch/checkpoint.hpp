@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
+#include <aftertouch/detail/digits.hpp>
 #include <aftertouch/value.hpp>
 
 /// \file
@@ -18,11 +17,12 @@ namespace aftertouch {
 
 /// How far a rebuild has come.
 struct RebuildCursor {
-    std::int64_t generation = 0;  ///< how many rebuilds this pipeline has begun
+    std::int64_t generation = 0; ///< how many rebuilds this pipeline has begun
     bool running = false;
-    std::int64_t done = 0;   ///< rows handed over by the running rebuild
-    std::int64_t total = 0;  ///< rows of the source when it began, an estimate
-    std::vector<Value> last;  ///< order and key of the last row handed over; empty before the first page
+    std::int64_t done = 0;  ///< rows handed over by the running rebuild
+    std::int64_t total = 0; ///< rows of the source when it began, an estimate
+    std::vector<Value>
+        last; ///< order and key of the last row handed over; empty before the first page
     friend bool operator==(const RebuildCursor&, const RebuildCursor&) = default;
 };
 
@@ -30,8 +30,8 @@ struct RebuildCursor {
 ///
 /// Its size is bounded by the size of one key.
 struct Checkpoint {
-    std::string log;       ///< identity of the log and of the capture in it; no spaces
-    std::string position;  ///< the backend's own text; no spaces
+    std::string log;      ///< identity of the log and of the capture in it; no spaces
+    std::string position; ///< the backend's own text; no spaces
     RebuildCursor rebuild;
     friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };
@@ -39,14 +39,16 @@ struct Checkpoint {
 /// A checkpoint as a database keeps it.
 struct StoredCheckpoint {
     std::string text;
-    std::int64_t version = 0;   ///< rises by one with each batch; what the next one is compared with
-    std::int64_t attempts = 0;  ///< how often the batch behind it has failed
+    std::int64_t version = 0;  ///< rises by one with each batch; what the next one is compared with
+    std::int64_t attempts = 0; ///< how often the batch behind it has failed
 };
 
-/// The form that is stored: `at1 LOG POSITION gGENERATION`, and ` rDONE/TOTAL` with the cursor's values while a rebuild runs.
+/// The form that is stored: `at1 LOG POSITION gGENERATION`, and ` rDONE/TOTAL` with the cursor's
+/// values while a rebuild runs.
 [[nodiscard]] inline std::string to_text(const Checkpoint& checkpoint) {
     const RebuildCursor& rebuild = checkpoint.rebuild;
-    std::string text = "at1 " + checkpoint.log + ' ' + checkpoint.position + " g" + std::to_string(rebuild.generation);
+    std::string text = "at1 " + checkpoint.log + ' ' + checkpoint.position + " g" +
+                       std::to_string(rebuild.generation);
     if (!rebuild.running) { return text; }
     text += " r" + std::to_string(rebuild.done) + '/' + std::to_string(rebuild.total);
     for (const Value& value : rebuild.last) { text += ' ' + to_text(value); }
@@ -56,11 +58,8 @@ struct StoredCheckpoint {
 namespace detail {
 
 [[nodiscard]] inline std::optional<std::int64_t> whole_number(std::string_view digits) {
-    std::int64_t number = 0;
-    const char* end = digits.data() + digits.size();
-    const auto [stop, problem] = std::from_chars(digits.data(), end, number);
-    if (problem != std::errc{} || stop != end || digits.empty() || number < 0) { return std::nullopt; }
-    return number;
+    const std::optional<std::int64_t> number = integer_from(digits);
+    return number && *number >= 0 ? number : std::nullopt;
 }
 
 // Takes the next word off `text`; nothing at the end or for two spaces in a row.
@@ -72,7 +71,8 @@ namespace detail {
     return word;
 }
 
-[[nodiscard]] inline bool read_cursor(std::string_view counts, std::string_view rest, RebuildCursor& cursor) {
+[[nodiscard]] inline bool read_cursor(
+    std::string_view counts, std::string_view rest, RebuildCursor& cursor) {
     const std::size_t slash = counts.find('/');
     if (!counts.starts_with('r') || slash == std::string_view::npos) { return false; }
     const auto done = whole_number(counts.substr(1, slash - 1));
@@ -90,7 +90,7 @@ namespace detail {
     return true;
 }
 
-}  // namespace detail
+} // namespace detail
 
 /// Reads the stored form; nothing for any other text.
 [[nodiscard]] inline std::optional<Checkpoint> checkpoint_from(std::string_view text) {
@@ -99,7 +99,9 @@ namespace detail {
     const auto log = detail::next_word(text);
     const auto position = detail::next_word(text);
     const auto generation = detail::next_word(text);
-    if (form != "at1" || !log || !position || !generation || !generation->starts_with('g')) { return std::nullopt; }
+    if (form != "at1" || !log || !position || !generation || !generation->starts_with('g')) {
+        return std::nullopt;
+    }
     const auto number = detail::whole_number(generation->substr(1));
     if (!number) { return std::nullopt; }
     Checkpoint checkpoint{std::string{*log}, std::string{*position}, {}};
@@ -110,4 +112,4 @@ namespace detail {
     return checkpoint;
 }
 
-}  // namespace aftertouch
+} // namespace aftertouch

@@ -7,5 +7,5 @@
 #include <aftertouch/version.hpp>
 
 /// \file
-/// All of Aftertouch but the engines (include <aftertouch/sqlite.hpp> beside it) and what costs more to include than most
-/// programs want: uuid.hpp and ranges.hpp.
+/// All of Aftertouch but the engines (include <aftertouch/sqlite.hpp> beside it) and what costs
+/// more to include than most programs want: uuid.hpp and ranges.hpp.

@@ -33,7 +33,7 @@ namespace aftertouch {
 struct SessionRequest {
     std::string pipeline;
     Capture capture;
-    std::vector<std::size_t> order{};  ///< of a rebuild: columns of the table, the key's at the end
+    std::vector<std::size_t> order{}; ///< of a rebuild: columns of the table, the key's at the end
     bool skip_own_changes = false;
     Schema schema = Schema::automatic;
 };
@@ -41,15 +41,16 @@ struct SessionRequest {
 /// Whether a session can go on from a position (P5).
 enum class Usable {
     yes,
-    other_log,  ///< the checkpoint names another log, or another installation of the capture
-    pruned,     ///< changes behind it were pruned
-    rewound     ///< the log ends before it: restored from an older copy
+    other_log, ///< the checkpoint names another log, or another installation of the capture
+    pruned,    ///< changes behind it were pruned
+    rewound    ///< the log ends before it: restored from an older copy
 };
 
 [[nodiscard]] constexpr std::string_view name(Usable usable) noexcept {
-    constexpr std::string_view names[] = {"usable", "the checkpoint belongs to another log or installation of the capture",
-                                          "the log was pruned past the checkpoint",
-                                          "the log ends before the checkpoint, as after a restore"};
+    constexpr std::string_view names[] = {"usable",
+        "the checkpoint belongs to another log or installation of the capture",
+        "the log was pruned past the checkpoint",
+        "the log ends before the checkpoint, as after a restore"};
     return names[static_cast<std::size_t>(usable)];
 }
 
@@ -63,14 +64,16 @@ struct RejectRow {
 struct IgnoreRow {
     void operator()(std::size_t, std::span<const Cell>) const {}
 };
-}  // namespace detail
+} // namespace detail
 
 /// A pipeline's own connection. One thread at a time uses it, but for `wake` and `interrupt`.
 template <class S>
-concept BackendSession = requires(S& session, const S& asked, const typename S::Position& position, std::vector<Value>& last,
-                                  const std::vector<Value>* reached, std::string_view text, std::span<const Value> keys) {
+concept BackendSession = requires(S& session, const S& asked, const typename S::Position& position,
+    std::vector<Value>& last, const std::vector<Value>* reached, std::string_view text,
+    std::span<const Value> keys) {
     typename S::Transaction;
-    // Installs or compares; says whether something was changed. Everything below wants it called first.
+    // Installs or compares; says whether something was changed. Everything below wants it called
+    // first.
     { session.bring_up() } -> std::same_as<bool>;
     { asked.log() } -> std::same_as<const std::string&>;
     { asked.key_folds() } -> std::same_as<const std::vector<KeyFold>&>;
@@ -78,20 +81,20 @@ concept BackendSession = requires(S& session, const S& asked, const typename S::
     { S::Position::from(text) } -> std::same_as<std::optional<typename S::Position>>;
     { position.text() } -> std::same_as<std::string>;
 
-    // Outside a transaction: the checkpoint, and whether there is a change behind a position (nothing: there is; else
-    // how far there is none).
+    // Outside a transaction: the checkpoint, and whether there is a change behind a position
+    // (nothing: there is; else how far there is none).
     { session.load() } -> std::same_as<std::optional<StoredCheckpoint>>;
     { session.poll(position) } -> std::same_as<std::optional<typename S::Position>>;
 
-    // One batch. `drift` names what isn't as it should be any more; `intact` says whether the transaction is still the
-    // one that `begin` opened.
+    // One batch. `drift` names what isn't as it should be any more; `intact` says whether the
+    // transaction is still the one that `begin` opened.
     session.begin();
     { session.drift() } -> std::same_as<std::vector<Difference>>;
     { session.usable(position) } -> std::same_as<Usable>;
     { session.head() } -> std::same_as<typename S::Position>;
     {
         session.read_changes(position, std::size_t{}, reached, detail::RejectChange{})
-    } -> std::same_as<std::pair<typename S::Position, bool>>;
+        } -> std::same_as<std::pair<typename S::Position, bool>>;
     { session.read_page(last, std::size_t{}, detail::RejectRow{}) } -> std::same_as<bool>;
     { session.count_rows() } -> std::same_as<std::int64_t>;
     session.fetch(keys, detail::IgnoreRow{});
@@ -111,11 +114,13 @@ concept BackendSession = requires(S& session, const S& asked, const typename S::
 
 /// A database that pipelines run on.
 template <class B>
-concept StorageBackend = requires(B& database, const SessionRequest& request, const Capture& capture, Schema mode,
-                                  const std::atomic<bool>& stopping, std::string_view text) {
+concept StorageBackend = requires(B& database, const SessionRequest& request,
+    const Capture& capture, Schema mode, const std::atomic<bool>& stopping, std::string_view text) {
     typename B::Session;
     requires BackendSession<typename B::Session>;
-    { database.open_session(request, stopping) } -> std::same_as<std::unique_ptr<typename B::Session>>;
+    {
+        database.open_session(request, stopping)
+        } -> std::same_as<std::unique_ptr<typename B::Session>>;
     { database.name() } -> std::convertible_to<std::string>;
     { database.lag(capture, text) } -> std::same_as<Lag>;
     { database.position_of(capture, text) } -> std::same_as<std::string>;
@@ -127,4 +132,4 @@ concept StorageBackend = requires(B& database, const SessionRequest& request, co
     database.remove(capture);
 };
 
-}  // namespace aftertouch
+} // namespace aftertouch

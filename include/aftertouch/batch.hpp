@@ -43,13 +43,14 @@ private:
 
 /// Called with the index of a key and the row that it has now.
 using RowSink = std::function<void(std::size_t, std::span<const Cell>)>;
-/// Reads the rows of keys (their parts one behind the other) in the order of the keys, within the batch's transaction.
+/// Reads the rows of keys (their parts one behind the other) in the order of the keys, within the
+/// batch's transaction.
 using RecordLoader = std::function<void(std::span<const Value> keys, const RowSink&)>;
 
-}  // namespace detail
+} // namespace detail
 
-/// At most 500 changes, handed to a handler at once; what the handler writes through its transaction is committed
-/// together with the checkpoint behind them.
+/// At most 500 changes, handed to a handler at once; what the handler writes through its
+/// transaction is committed together with the checkpoint behind them.
 ///
 /// All views are valid until the handler returns.
 ///
@@ -69,10 +70,12 @@ public:
     /// The keys that changed: each once, first seen first.
     [[nodiscard]] std::span<const Key<T>> ids() const noexcept { return ids_.span(); }
 
-    /// Every change, in the order of the log; then, in a rebuild, the rows of its page as `Operation::present`.
+    /// Every change, in the order of the log; then, in a rebuild, the rows of its page as
+    /// `Operation::present`.
     [[nodiscard]] std::span<const Change<T>> changes() const noexcept { return changes_.span(); }
 
-    /// The rows that `ids()` have now, in the order of `ids()`, read when first asked for, in this transaction.
+    /// The rows that `ids()` have now, in the order of `ids()`, read when first asked for, in this
+    /// transaction.
     ///
     /// *Throws* what the database says. The batch fails then, even if the handler catches it.
     [[nodiscard]] std::span<const T> records() const {
@@ -97,6 +100,9 @@ public:
     [[nodiscard]] bool replay() const noexcept { return replay_; }
     /// Whether the batch has rows that a rebuild hands over.
     [[nodiscard]] bool rebuilt() const noexcept { return present_.size() != 0; }
+    /// The number of the rebuild that runs, or ran last: rows written under an older one are what a
+    /// sweep removes.
+    [[nodiscard]] std::int64_t generation() const noexcept { return generation_; }
     /// Where the batch ends in the log: the same text that errors and status name it by.
     [[nodiscard]] const std::string& event_id() const noexcept { return event_id_; }
     /// How often a batch that began here has failed before.
@@ -137,18 +143,20 @@ private:
     }
 
     detail::Pool<Key<T>> ids_;
-    detail::Pool<Value> keys_;  // the parts of each id as the database stores them
+    detail::Pool<Value> keys_; // the parts of each id as the database stores them
     detail::Pool<Change<T>> changes_;
     detail::Pool<T> present_;
     mutable detail::Pool<T> records_;
     mutable detail::Pool<Key<T>> missing_;
-    mutable std::vector<std::size_t> rows_;  // of each id: its place in records_, counted from 1, or 0
+    mutable std::vector<std::size_t>
+        rows_; // of each id: its place in records_, counted from 1, or 0
     mutable bool loaded_ = false;
     mutable std::exception_ptr failed_read_;
     detail::RecordLoader loader_;
     std::string event_id_;
+    std::int64_t generation_ = 0;
     std::int64_t attempts_ = 0;
     bool replay_ = false;
 };
 
-}  // namespace aftertouch
+} // namespace aftertouch

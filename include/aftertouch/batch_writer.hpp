@@ -19,9 +19,18 @@
 #include <aftertouch/table.hpp>
 
 /// \file
-/// Fills a `Batch` from what a backend reads: decodes, keeps each key once, filters, counts bytes. For pipelines.
+/// Fills a `Batch` from what a backend reads: decodes, keeps each key once, filters, counts bytes.
+/// For pipelines.
 
 namespace aftertouch::detail {
+
+/// What a batch says of itself.
+struct BatchFacts {
+    std::string event_id{};
+    std::int64_t generation = 0;
+    std::int64_t attempts = 0;
+    bool replay = false;
+};
 
 /// The one batch of a pipeline, filled anew each time; its storage is reused.
 template <Entity T>
@@ -31,7 +40,8 @@ public:
     using Filter = std::function<bool(const Change<T>&)>;
 
     /// `imaged` are the columns of an image, `folds` one entry for each key part.
-    void prepare(std::vector<std::size_t> imaged, std::vector<KeyFold> folds, RecordLoader loader, Filter filter) {
+    void prepare(std::vector<std::size_t> imaged, std::vector<KeyFold> folds, RecordLoader loader,
+        Filter filter) {
         imaged_ = std::move(imaged);
         folds_ = std::move(folds);
         filter_ = std::move(filter);
@@ -52,7 +62,8 @@ public:
         bytes_ = 0;
     }
 
-    /// Adds one change of the log. *Throws* `Error` (`value_mismatch`) for a value that the struct can't hold.
+    /// Adds one change of the log. *Throws* `Error` (`value_mismatch`) for a value that the struct
+    /// can't hold.
     void add_change(const LogRow& row) {
         Change<T>& change = batch_.changes_.next();
         change.id_ = row.id;
@@ -82,7 +93,7 @@ public:
         change.operation_ = Operation::present;
         change.log_ = &log_;
         change.before_ = nullptr;
-        change.after_ = &record;  // for the filter; where it stays is known when all are there
+        change.after_ = &record; // for the filter; where it stays is known when all are there
         if (filter_ && !passes(change, key_cells_)) {
             batch_.changes_.drop_last();
             batch_.present_.drop_last();
@@ -92,17 +103,20 @@ public:
     }
 
     /// Ties the changes to their keys and rows, and makes the batch ready to be handed over.
-    [[nodiscard]] const Batch<T>& seal(std::string event_id, bool replay, std::int64_t attempts) {
+    [[nodiscard]] const Batch<T>& seal(BatchFacts facts) {
         std::size_t present = 0;
         for (std::size_t i = 0; i < batch_.changes_.size(); ++i) {
             Change<T>& change = batch_.changes_[i];
             change.key_ = &batch_.ids_[key_of_change_[i]];
             change.form_ = index_.form(key_of_change_[i]);
-            if (change.operation_ == Operation::present) { change.after_ = &batch_.present_[present++]; }
+            if (change.operation_ == Operation::present) {
+                change.after_ = &batch_.present_[present++];
+            }
         }
-        batch_.event_id_ = std::move(event_id);
-        batch_.replay_ = replay;
-        batch_.attempts_ = attempts;
+        batch_.event_id_ = std::move(facts.event_id);
+        batch_.generation_ = facts.generation;
+        batch_.replay_ = facts.replay;
+        batch_.attempts_ = facts.attempts;
         return batch_;
     }
 
@@ -168,4 +182,4 @@ private:
     std::size_t bytes_ = 0;
 };
 
-}  // namespace aftertouch::detail
+} // namespace aftertouch::detail

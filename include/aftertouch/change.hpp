@@ -34,7 +34,7 @@ struct LogRow {
     Operation operation = Operation::touched;
     Timestamp at;
     std::span<const Cell> key;
-    std::span<const Cell> before;  ///< empty without an image
+    std::span<const Cell> before; ///< empty without an image
     std::span<const Cell> after;
 };
 
@@ -47,12 +47,13 @@ class BatchWriter;
 
 /// One captured change of a row of `T`'s table.
 ///
-/// Valid until the handler returns. In touch mode a change says only that something happened to its key: the row may
-/// have changed again since, so read it (`Batch::records`, `tx.get`).
+/// Valid until the handler returns. In touch mode a change says only that something happened to its
+/// key: the row may have changed again since, so read it (`Batch::records`, `tx.get`).
 ///
 /// \code
 /// [](const aftertouch::Change<Order>& change, auto& tx) {
-///     if (change.operation() == aftertouch::Operation::deleted) { tx.erase(aftertouch::type<Total>, change.key()); }
+///     if (change.operation() == aftertouch::Operation::deleted) {
+///     tx.erase(aftertouch::type<Total>, change.key()); }
 /// }
 /// \endcode
 template <Entity T>
@@ -60,19 +61,22 @@ class Change {
 public:
     [[nodiscard]] Operation operation() const noexcept { return operation_; }
     [[nodiscard]] const Key<T>& key() const noexcept { return *key_; }
-    /// The row before the change; null without `images()` and for an insertion. Of a touch it is the row that may have been
-    /// removed by a REPLACE, or null.
+    /// The row before the change; null without `images()` and for an insertion. Of a touch it is
+    /// the row that may have been removed, or null.
     [[nodiscard]] const T* before() const noexcept { return before_; }
-    /// The row after the change; null without `images()`, for a deletion, and for a touch. A row that a rebuild hands
-    /// over (`Operation::present`) has it always.
+    /// The row after the change; null without `images()`, for a deletion, and for a touch. A row
+    /// that a rebuild hands over (`Operation::present`) has it always.
     [[nodiscard]] const T* after() const noexcept { return after_; }
     /// When the writer's statement ran; for a rebuild's row, when its page was read.
     [[nodiscard]] Timestamp at() const noexcept { return at_; }
 
-    /// The same text at every delivery of this change, and of no other: for effects outside the database.
+    /// The same text at every delivery of this change, and of no other: for effects outside the
+    /// database.
     [[nodiscard]] std::string idempotency_key() const {
         std::string key{*log_};
-        if (operation_ == Operation::present) { return key + ":r" + std::to_string(id_.seq) + ":" + key_hex(); }
+        if (operation_ == Operation::present) {
+            return key + ":r" + std::to_string(id_.seq) + ":" + key_hex();
+        }
         return key + ":" + std::to_string(id_.seq) + "." + std::to_string(id_.item);
     }
 
@@ -84,12 +88,12 @@ public:
         return to_value(field<index>(*before_)) != to_value(field<index>(*after_));
     }
 
-    /// The names of the columns that differ between `before` and `after`; all where one of them is missing.
+    /// The names of the columns that differ between `before` and `after`; all where one of them is
+    /// missing.
     [[nodiscard]] std::vector<std::string_view> changed_fields() const {
         std::vector<std::string_view> changed;
-        [&]<std::size_t... I>(std::index_sequence<I...>) {
-            (add_if_changed<I>(changed), ...);
-        }(std::make_index_sequence<field_count<T>>{});
+        [&]<std::size_t... I>(std::index_sequence<I...>) { (add_if_changed<I>(changed), ...); }
+        (std::make_index_sequence<field_count<T>>{});
         return changed;
     }
 
@@ -114,7 +118,7 @@ private:
         return text;
     }
 
-    ChangeId id_;  // of a rebuild's row: its generation
+    ChangeId id_; // of a rebuild's row: its generation
     Timestamp at_;
     const Key<T>* key_ = nullptr;
     const T* before_ = nullptr;
@@ -124,4 +128,4 @@ private:
     Operation operation_ = Operation::touched;
 };
 
-}  // namespace aftertouch
+} // namespace aftertouch

@@ -5,38 +5,39 @@
 #include <string_view>
 
 /// \file
-/// The thinking part of a pipeline: what happened goes in, the next step comes out. No I/O, no clock, no thread.
+/// The thinking part of a pipeline: what happened goes in, the next step comes out. No I/O, no
+/// clock, no thread.
 
 namespace aftertouch {
 
 /// What a pipeline does next.
 enum class Step {
-    open,        ///< connect, install or compare, look for the checkpoint
-    start_over,  ///< begin a rebuild: take the position, tell the handler, write the checkpoint
-    poll,        ///< look, outside of a transaction, whether there is news
-    begin,       ///< open the batch's transaction, check that the log is still the one, read the batch
-    handle,      ///< hand the batch over
-    advance,     ///< write the checkpoint and commit
-    undo,        ///< roll back; nothing of the batch stays
-    note,        ///< write a position that moved only over changes of others
-    wait,        ///< nothing to do: wait for a hint, or for a while
-    back_off,    ///< the database is locked or gone: wait longer
-    fail,        ///< keep the error, and tell
-    stop         ///< where the cycle ends, and stands before it begins
+    open,       ///< connect, install or compare, look for the checkpoint
+    start_over, ///< begin a rebuild: take the position, tell the handler, write the checkpoint
+    poll,       ///< look, outside of a transaction, whether there is news
+    begin,    ///< open the batch's transaction, check that the log is still the one, read the batch
+    handle,   ///< hand the batch over
+    advance,  ///< write the checkpoint and commit
+    undo,     ///< roll back; nothing of the batch stays
+    note,     ///< write a position that moved only over changes of others
+    wait,     ///< nothing to do: wait for a hint, or for a while
+    back_off, ///< the database is locked or gone: wait longer
+    fail,     ///< keep the error, and tell
+    stop      ///< where the cycle ends, and stands before it begins
 };
 
 /// What happened in a step.
 enum class Happened {
-    done,            ///< what the step was for (open: there is a checkpoint to go on from)
-    no_checkpoint,   ///< open, begin: there is none that can be used
-    news,            ///< poll: there are changes
-    nothing,         ///< poll, begin: there are none
-    moved,           ///< poll: there are none, and the position that was passed may be written again
-    drifted,         ///< start_over, poll, begin: triggers or tables aren't what they were
-    outrun,          ///< start_over, advance, note: another process moved the checkpoint
-    in_doubt,        ///< start_over, advance, note: the commit failed, and may have happened all the same
-    trouble,         ///< any: an error that passes by itself
-    error            ///< any: one that doesn't; handle: the handler threw, or ended the transaction
+    done,          ///< what the step was for (open: there is a checkpoint to go on from)
+    no_checkpoint, ///< open, begin: there is none that can be used
+    news,          ///< poll: there are changes
+    nothing,       ///< poll, begin: there are none
+    moved,         ///< poll: there are none, and the position that was passed may be written again
+    drifted,       ///< start_over, poll, begin: triggers or tables aren't what they were
+    outrun,        ///< start_over, advance, note: another process moved the checkpoint
+    in_doubt, ///< start_over, advance, note: the commit failed, and may have happened all the same
+    trouble,  ///< any: an error that passes by itself
+    error     ///< any: one that doesn't; handle: the handler threw, or ended the transaction
 };
 
 inline constexpr std::size_t step_count = static_cast<std::size_t>(Step::stop) + 1;
@@ -44,9 +45,10 @@ inline constexpr std::size_t happened_count = static_cast<std::size_t>(Happened:
 
 /// Decides the steps of one pipeline.
 ///
-/// It keeps these promises, whatever happens in whatever order: `advance` comes only behind `handle` that was done (K2);
-/// a transaction that was begun and not committed ends with `undo`; after an unknown commit the checkpoint is read again
-/// before anything else (K6); after `fail` nothing happens until `start` (F1); once a stop is asked for, no batch begins.
+/// It keeps these promises, whatever happens in whatever order: `advance` comes only behind
+/// `handle` that was done (K2); a transaction that was begun and not committed ends with `undo`;
+/// after an unknown commit the checkpoint is read again before anything else (K6); after `fail`
+/// nothing happens until `start` (F1); once a stop is asked for, no batch begins.
 class Cycle {
 public:
     /// Begins, whatever was before.
@@ -67,7 +69,15 @@ public:
     void request_open() noexcept { open_wanted_ = true; }
     /// @}
 
+    /// Hears wishes that came while it stood still between two batches.
+    Step hear() noexcept {
+        const bool between_batches =
+            step_ == Step::poll || step_ == Step::begin || step_ == Step::wait;
+        return between_batches ? step_ = look() : step_;
+    }
+
     [[nodiscard]] Step step() const noexcept { return step_; }
+    [[nodiscard]] bool rebuild_wanted() const noexcept { return rebuild_wanted_; }
     [[nodiscard]] bool paused() const noexcept { return paused_; }
     /// Whether rows of the source are still to be handed over: then there is always a page to read.
     [[nodiscard]] bool rebuilding() const noexcept { return rebuilding_; }
@@ -82,7 +92,8 @@ private:
             case Step::open: return opened(happened);
             case Step::poll: return polled(happened);
             case Step::begin: return began(happened);
-            case Step::handle: return happened == Happened::done ? Step::advance : undo(after_problem(happened));
+            case Step::handle:
+                return happened == Happened::done ? Step::advance : undo(after_problem(happened));
             case Step::start_over:
                 if (happened == Happened::done) { rebuild_wanted_ = false; }
                 return committed(happened);
@@ -160,4 +171,4 @@ private:
     bool open_wanted_ = false;
 };
 
-}  // namespace aftertouch
+} // namespace aftertouch

@@ -26,7 +26,8 @@ namespace aftertouch::dml {
     std::string text;
     std::size_t number = 0;
     for (const std::size_t part : table.key) {
-        text += (text.empty() ? "" : " AND ") + quoted(table.columns[part].name) + " = $" + std::to_string(++number);
+        text += (text.empty() ? "" : " AND ") + quoted(table.columns[part].name) + " = $" +
+                std::to_string(++number);
     }
     return text;
 }
@@ -41,18 +42,24 @@ namespace aftertouch::dml {
 
 [[nodiscard]] inline std::string insert(const Table& table) {
     std::string holes;
-    for (std::size_t i = 1; i <= table.columns.size(); ++i) { holes += (i == 1 ? "$" : ", $") + std::to_string(i); }
-    return "INSERT INTO " + table.name.quoted() + " (" + columns(table) + ") VALUES (" + holes + ")";
+    for (std::size_t i = 1; i <= table.columns.size(); ++i) {
+        holes += (i == 1 ? "$" : ", $") + std::to_string(i);
+    }
+    return "INSERT INTO " + table.name.quoted() + " (" + columns(table) + ") VALUES (" + holes +
+           ")";
 }
 
 /// Inserts the row, or overwrites the mapped columns of the row that has its key.
 [[nodiscard]] inline std::string upsert(const Table& table) {
     std::string key;
-    for (const std::size_t part : table.key) { key += (key.empty() ? "" : ", ") + quoted(table.columns[part].name); }
+    for (const std::size_t part : table.key) {
+        key += (key.empty() ? "" : ", ") + quoted(table.columns[part].name);
+    }
     std::string changes;
     for (const Column& column : table.columns) {
         if (column.key_part != 0) { continue; }
-        changes += (changes.empty() ? "" : ", ") + quoted(column.name) + " = excluded." + quoted(column.name);
+        changes += (changes.empty() ? "" : ", ") + quoted(column.name) + " = excluded." +
+                   quoted(column.name);
     }
     return insert(table) + " ON CONFLICT (" + key + ") DO " +
            (changes.empty() ? "NOTHING" : "UPDATE SET " + changes);
@@ -68,8 +75,10 @@ template <class DeclaredType>
         text += quoted(column.name) + (type.empty() ? "" : " ") + std::string{type};
         text += column.nullable ? ", " : " NOT NULL, ";
     }
-    for (const std::size_t part : table.key) { key += (key.empty() ? "" : ", ") + quoted(table.columns[part].name); }
+    for (const std::size_t part : table.key) {
+        key += (key.empty() ? "" : ", ") + quoted(table.columns[part].name);
+    }
     return text + "PRIMARY KEY (" + key + "))";
 }
 
-}  // namespace aftertouch::dml
+} // namespace aftertouch::dml

@@ -10,14 +10,17 @@
 #include <aftertouch/source.hpp>
 
 /// \file
-/// Installing, verifying and removing captures by hand, and printing what would run. `Pipeline::start` installs by itself.
+/// Installing, verifying and removing captures by hand, and printing what would run.
+/// `Pipeline::start` installs by itself.
 
 namespace aftertouch {
 
-/// Brings the database to what the sources need; answers whether anything was changed. One transaction a source.
+/// Brings the database to what the sources need; answers whether anything was changed. One
+/// transaction a source.
 ///
-/// *Throws* `Error`: `capture_conflict` where another program declares the capture otherwise, `schema_mismatch` for a table
-/// that can't be captured, and with `Schema::verify` for every difference, in words.
+/// *Throws* `Error`: `capture_conflict` where another program declares the capture otherwise,
+/// `schema_mismatch` for a table that can't be captured, and with `Schema::verify` for every
+/// difference, in words.
 template <StorageBackend B, ChangeSource... S>
 bool install(B& database, Schema mode, const S&... sources) {
     return (static_cast<int>(database.install(sources.capture(), mode)) + ... + 0) != 0;
@@ -31,19 +34,22 @@ bool install(B& database, const S&... sources) {
 template <StorageBackend B, ChangeSource... S>
 [[nodiscard]] std::vector<Difference> verify(B& database, const S&... sources) {
     std::vector<Difference> all;
-    const auto add = [&](const std::vector<Difference>& found) { all.insert(all.end(), found.begin(), found.end()); };
+    const auto add = [&](const std::vector<Difference>& found) {
+        all.insert(all.end(), found.begin(), found.end());
+    };
     (add(database.differences(sources.capture())), ...);
     return all;
 }
 
-/// Takes off what was installed for the sources, with their changes in the log and their pipelines' checkpoints, and nothing
-/// else. One transaction a source.
+/// Takes off what was installed for the sources, with their changes in the log and their pipelines'
+/// checkpoints, and nothing else. One transaction a source.
 template <StorageBackend B, ChangeSource... S>
 void remove(B& database, const S&... sources) {
     (database.remove(sources.capture()), ...);
 }
 
-/// What `install` would run in this database, for a person to read and run; empty where nothing is to be done.
+/// What `install` would run in this database, for a person to read and run; empty where nothing is
+/// to be done.
 template <StorageBackend B, ChangeSource S>
 [[nodiscard]] Script install_script(B& database, const S& source) {
     return database.install_script(source.capture());
@@ -55,4 +61,4 @@ template <StorageBackend B, ChangeSource S>
     return database.remove_script(source.capture());
 }
 
-}  // namespace aftertouch
+} // namespace aftertouch

@@ -14,15 +14,16 @@
 #include <aftertouch/value.hpp>
 
 /// \file
-/// Keys as the engine stores them: one form for each key that the database calls equal, and an index over a batch's keys.
+/// Keys as the engine stores them: one form for each key that the database calls equal, and an
+/// index over a batch's keys.
 
 namespace aftertouch {
 
 /// How a database compares the text of a key part, where that isn't byte for byte.
 enum class KeyFold : std::uint8_t {
     exact,
-    ascii_case,      ///< SQLite's NOCASE: A to Z equal a to z
-    trailing_spaces  ///< SQLite's RTRIM
+    ascii_case,     ///< SQLite's NOCASE: A to Z equal a to z
+    trailing_spaces ///< SQLite's RTRIM
 };
 
 namespace detail {
@@ -47,24 +48,27 @@ inline void append_text(std::string& form, std::string_view text, KeyFold fold) 
     }
 }
 
-}  // namespace detail
+} // namespace detail
 
-/// Appends the form of one key part: a letter for its kind, then its content, texts with their length in front.
+/// Appends the form of one key part: a letter for its kind, then its content, texts with their
+/// length in front.
 ///
-/// The form is injective, and equal for values that compare equal in the database: 1 and 1.0, and texts under `fold`.
-/// It lives in memory only, and in the machine's byte order.
+/// The form is injective, and equal for values that compare equal in the database: 1 and 1.0, and
+/// texts under `fold`. It lives in memory only, and in the machine's byte order.
 inline void append_key_form(std::string& form, Cell part, KeyFold fold = KeyFold::exact) {
     switch (part.kind()) {
         case Kind::text:
         case Kind::blob:
         case Kind::uuid:
             form += part.kind() == Kind::text ? 't' : part.kind() == Kind::blob ? 'x' : 'u';
-            detail::append_text(form, part.bytes(), part.kind() == Kind::text ? fold : KeyFold::exact);
+            detail::append_text(
+                form, part.bytes(), part.kind() == Kind::text ? fold : KeyFold::exact);
             return;
         case Kind::real: {
             const double real = part.as_real();
             constexpr double limit = 9223372036854775808.0;
-            if (real >= -limit && real < limit && static_cast<double>(static_cast<std::int64_t>(real)) == real) {
+            if (real >= -limit && real < limit &&
+                static_cast<double>(static_cast<std::int64_t>(real)) == real) {
                 return append_key_form(form, Cell::integer(static_cast<std::int64_t>(real)));
             }
             form += 'r';
@@ -120,9 +124,9 @@ private:
         }
     }
 
-    std::string forms_;               // one behind the other
-    std::vector<std::size_t> ends_;   // of each form
-    std::vector<std::uint32_t> slots_;  // open addressing: number + 1, or 0
+    std::string forms_;                // one behind the other
+    std::vector<std::size_t> ends_;    // of each form
+    std::vector<std::uint32_t> slots_; // open addressing: number + 1, or 0
 };
 
-}  // namespace aftertouch
+} // namespace aftertouch

@@ -17,27 +17,26 @@ namespace aftertouch {
 /// What happened. The text form is the log line's name.
 enum class Moment {
     started,
-    installed,              ///< triggers or tables were created or replaced
-    checkpoint_unreadable,  ///< the stored text doesn't parse; a rebuild follows
-    checkpoint_unusable,    ///< of another log, or behind what was pruned; a rebuild follows
+    installed,             ///< triggers or tables were created or replaced
+    checkpoint_unreadable, ///< the stored text doesn't parse; a rebuild follows
+    checkpoint_unusable,   ///< of another log, or behind what was pruned; a rebuild follows
     rebuild_started,
     rebuild_page,
     rebuild_finished,
     batch_committed,
-    batch_undone,   ///< the handler threw, or the pipeline had to stop: nothing of it stays
-    drift_found,    ///< the triggers aren't what they were
-    waiting,        ///< the database is locked or gone for now; it tries again
+    batch_undone, ///< the handler threw, or the pipeline had to stop: nothing of it stays
+    drift_found,  ///< the triggers aren't what they were
+    waiting,      ///< the database is locked or gone for now; it tries again
     pipeline_failed,
     stopped
 };
 
 [[nodiscard]] constexpr std::string_view name(Moment moment) noexcept {
-    constexpr std::string_view names[] = {
-        "pipeline.started",          "pipeline.installed",      "pipeline.checkpoint.unreadable",
-        "pipeline.checkpoint.unusable", "pipeline.rebuild.started", "pipeline.rebuild.page",
-        "pipeline.rebuild.finished", "pipeline.batch.committed", "pipeline.batch.undone",
-        "pipeline.drift.found",      "pipeline.waiting",        "pipeline.failed",
-        "pipeline.stopped"};
+    constexpr std::string_view names[] = {"pipeline.started", "pipeline.installed",
+        "pipeline.checkpoint.unreadable", "pipeline.checkpoint.unusable",
+        "pipeline.rebuild.started", "pipeline.rebuild.page", "pipeline.rebuild.finished",
+        "pipeline.batch.committed", "pipeline.batch.undone", "pipeline.drift.found",
+        "pipeline.waiting", "pipeline.failed", "pipeline.stopped"};
     return names[static_cast<std::size_t>(moment)];
 }
 
@@ -51,16 +50,17 @@ enum class Moment {
 struct Report {
     Moment moment = Moment::started;
     std::string_view pipeline{};
-    std::string_view event_id{};    ///< of the batch in hand, where there is one
-    std::string_view message{};      ///< a sentence, where there is something to say
-    std::size_t changes = 0;        ///< in the batch
-    std::int64_t done = 0;          ///< of a rebuild: rows handed over
-    std::int64_t total = 0;         ///< of a rebuild: an estimate of all rows
-    std::chrono::nanoseconds took{0};  ///< reading, handling and committing the batch
+    std::string_view event_id{};      ///< of the batch in hand, where there is one
+    std::string_view message{};       ///< a sentence, where there is something to say
+    std::size_t changes = 0;          ///< in the batch
+    std::int64_t done = 0;            ///< of a rebuild: rows handed over
+    std::int64_t total = 0;           ///< of a rebuild: an estimate of all rows
+    std::chrono::nanoseconds took{0}; ///< reading, handling and committing the batch
     std::exception_ptr cause{};
 };
 
-/// Called on the pipeline's thread, outside of its transactions; what it throws is ignored. Views end with the call.
+/// Called on the pipeline's thread, outside of its transactions; what it throws is ignored. Views
+/// end with the call.
 using Observer = std::function<void(const Report&)>;
 
 /// One report as a line: the moment's name, then what is known as `key=value`, then the sentence.
@@ -69,7 +69,9 @@ using Observer = std::function<void(const Report&)>;
     line += " pipeline=" + std::string{report.pipeline};
     if (!report.event_id.empty()) { line += " event=" + std::string{report.event_id}; }
     if (report.changes != 0) { line += " changes=" + std::to_string(report.changes); }
-    if (report.total != 0) { line += " done=" + std::to_string(report.done) + '/' + std::to_string(report.total); }
+    if (report.total != 0) {
+        line += " done=" + std::to_string(report.done) + '/' + std::to_string(report.total);
+    }
     if (!report.message.empty()) { line += " : " + std::string{report.message}; }
     return line;
 }
@@ -86,4 +88,4 @@ using Observer = std::function<void(const Report&)>;
     return [](const Report& report) { std::fputs((log_line(report) + '\n').c_str(), stderr); };
 }
 
-}  // namespace aftertouch
+} // namespace aftertouch

@@ -27,48 +27,50 @@
 #include <aftertouch/status.hpp>
 
 /// \file
-/// The pipeline: a source, a handler and a database, followed on a thread of its own or step by step.
+/// The pipeline: a source, a handler and a database, followed on a thread of its own or step by
+/// step.
 
 namespace aftertouch {
 
-/// What waiting for a pipeline came to.
-enum class Awaited {
-    idle,      ///< everything committed before the call is handled
-    stopped,   ///< the pipeline isn't running, or stopped meanwhile: see `errors()`
-    timed_out
-};
-
-/// Runs a handler over every change of a source: in order per record, at least once, with its checkpoint in the same
-/// transaction as what the handler writes.
+/// Runs a handler over every change of a source: in order per record, at least once, with its
+/// checkpoint in the same transaction as what the handler writes.
 ///
 /// \code
 /// aftertouch::sqlite::Database shop{"shop.db"};
 /// aftertouch::Pipeline totals{aftertouch::source<Order>(),
 ///                             [](const auto& batch, auto& tx) {
-///                                 for (const Order& order : batch.records()) { tx.upsert(Total{order.customer, order.amount}); }
+///                                 for (const Order& order : batch.records()) {
+///                                 tx.upsert(Total{order.customer, order.amount}); }
 ///                             },
 ///                             shop, {.name = "totals"}};
 /// totals.start();
 /// totals.await_idle();
 /// \endcode
 ///
-/// *After a crash*: what a batch wrote through its transaction is there together with the checkpoint, or neither is;
-/// effects outside the database may come again (`Change::idempotency_key`).
-/// *Threads*: every member from any thread; the handler runs on one thread at a time.
-/// *Lifetime*: the database must outlive the pipeline. Destruction stops it.
+/// *After a crash*: what a batch wrote through its transaction is there together with the
+/// checkpoint, or neither is; effects outside the database may come again
+/// (`Change::idempotency_key`). *Threads*: every member from any thread; the handler runs on one
+/// thread at a time. *Lifetime*: the database must outlive the pipeline. Destruction stops it.
 template <class S, class H, class B>
 class Pipeline {
-    static_assert(ChangeSource<S>, "aftertouch: a pipeline's first argument is a source: at::source<T>()");
-    static_assert(StorageBackend<B>, "aftertouch: a pipeline's third argument is a database, as at::sqlite::Database");
-    static_assert((detail::require_handler<H, typename S::Record, S::mode, typename B::Session::Transaction>(), true));
+    static_assert(
+        ChangeSource<S>, "aftertouch: a pipeline's first argument is a source: at::source<T>()");
+    static_assert(StorageBackend<B>,
+        "aftertouch: a pipeline's third argument is a database, as at::sqlite::Database");
+    static_assert((
+        detail::require_handler<H, typename S::Record, S::mode, typename B::Session::Transaction>(),
+        true));
 
 public:
     /// *Throws* `Error` (`invalid_argument`) for options that make no sense. Nothing is opened yet.
     template <class Database>
     Pipeline(S source, H handler, Database&& database, Options options)
-        : database_{database}, runner_{std::move(source), std::move(handler), database, checked(std::move(options)), board_, stopping_} {
+        : database_{database},
+          runner_{std::move(source), std::move(handler), database,
+              require_sense(std::move(options)), board_, stopping_} {
         static_assert(std::is_lvalue_reference_v<Database>,
-                      "aftertouch: a pipeline keeps a reference to its database: give the Database a name that outlives it");
+            "aftertouch: a pipeline keeps a reference to its database: give the Database a name "
+            "that outlives it");
         board_.update([&](Status& status) { status.name = runner_.options().name; });
     }
     Pipeline(const Pipeline&) = delete;
@@ -78,14 +80,15 @@ public:
         if (thread_.joinable()) { thread_.join(); }
     }
 
-    /// Installs what is missing, finds the checkpoint, and follows on a thread of its own: what the log holds first, or a
-    /// rebuild. Does nothing while it runs. After a failure it hands over again what wasn't handled.
+    /// Installs what is missing, finds the checkpoint, and follows on a thread of its own: what the
+    /// log holds first, or a rebuild. Does nothing while it runs. After a failure it hands over
+    /// again what wasn't handled.
     ///
-    /// What is committed after it returned comes as a change, unless the database was locked: that is waited for on the
-    /// thread.
+    /// What is committed after it returned comes as a change, unless the database was locked: that
+    /// is waited for on the thread.
     ///
-    /// *Throws* `Error` for what installing or comparing finds (`schema_mismatch`, `capture_conflict`, `read_only`, ...), and
-    /// what `rebuild_started` throws.
+    /// *Throws* `Error` for what installing or comparing finds (`schema_mismatch`,
+    /// `capture_conflict`, `read_only`, ...), and what `rebuild_started` throws.
     void start() {
         detail::HandlerScope::refuse(&database_, "Pipeline::start");
         const std::lock_guard guard{control_};
@@ -94,27 +97,35 @@ public:
         stopping_ = false;
         runner_.forget_abort();
         cycle_.start();
-        // The place in the log is taken here, so that what is committed from now on comes as a change.
+        // The place in the log is taken here, so that what is committed from now on comes as a
+        // change.
         Step step = advance();
-        while (step == Step::start_over || step == Step::undo || step == Step::open) { step = advance(); }
+        while (step == Step::start_over || step == Step::undo || step == Step::open) {
+            step = advance();
+        }
         if (step == Step::fail) { give_up(step); }
         board_.set_running(true);
         runner_.reporter().tell(Moment::started);
         thread_ = std::thread{[this] { follow(); }};
     }
 
-    /// Stops: the batch in hand is finished, or undone if it takes longer than `deadline`; what is committed stays.
+    /// Stops: the batch in hand is finished, or undone if it takes longer than `deadline`; what is
+    /// committed stays.
     ///
-    /// Returns when nothing runs any more; a handler that never returns keeps it waiting. From inside the handler it only
-    /// asks for the stop.
+    /// Returns when nothing runs any more; a handler that never returns keeps it waiting. From
+    /// inside the handler it only asks for the stop.
     void stop(std::chrono::milliseconds deadline = std::chrono::seconds{10}) {
         stopping_ = true;
         runner_.wake();
         if (detail::HandlerScope::inside(&database_)) { return; }
         const std::lock_guard guard{control_};
+        stopping_ = true; // a start() that was under way has taken it back
         if (!thread_.joinable()) { return; }
+        runner_.wake();
         if (!board_.await_end(detail::Clock::now() + deadline)) {
-            while (!board_.await_end(detail::Clock::now() + std::chrono::milliseconds{20})) { runner_.abort(); }
+            while (!board_.await_end(detail::Clock::now() + std::chrono::milliseconds{20})) {
+                runner_.abort();
+            }
         }
         thread_.join();
     }
@@ -124,18 +135,21 @@ public:
     /// Whether the last look found nothing to do, or it is stopped.
     [[nodiscard]] bool idle() const { return board_.idle(); }
 
-    /// Waits until everything that was committed before the call is handled, a rebuild included, or it has stopped.
+    /// Waits until everything that was committed before the call is handled, a rebuild included, or
+    /// it has stopped.
     ///
     /// *Throws* `Error` (`wrong_thread`) inside a handler.
     Awaited await_idle() { return await(std::optional<detail::Clock::time_point>{}); }
     /// The same, but not longer than `timeout`.
-    Awaited await_idle(std::chrono::milliseconds timeout) { return await(std::optional{detail::Clock::now() + timeout}); }
+    Awaited await_idle(std::chrono::milliseconds timeout) {
+        return await(std::optional{detail::Clock::now() + timeout});
+    }
 
     /// The newest twenty errors that stopped it, oldest first.
     [[nodiscard]] std::vector<Failure> errors() const { return board_.failures(); }
 
-    /// State, position, lag, progress, counts. *Costs* a query; inside a handler, and while the database can't be asked,
-    /// the lag is missing.
+    /// State, position, lag, progress, counts. *Costs* a query; inside a handler, and while the
+    /// database can't be asked, the lag is missing.
     [[nodiscard]] Status status() const {
         Status status = board_.status();
         if (status.position.empty() || detail::HandlerScope::inside(&database_)) { return status; }
@@ -147,17 +161,21 @@ public:
         return status;
     }
 
-    /// Hands every record of the source over again, then follows the log. Now if it runs, else at the next start.
+    /// Hands every record of the source over again, then follows the log. Now if it runs, else at
+    /// the next start.
     void rebuild() {
         rebuild_wanted_ = true;
         runner_.wake();
     }
 
-    /// Delivers again what is in the log behind `event_id` (of a batch, an error or a status of this database). Now if it
-    /// runs, else at the next start.
+    /// Delivers again what is in the log behind `event_id` (of a batch, an error or a status of
+    /// this database). Now if it runs, else at the next start.
     ///
-    /// *Throws* `Error` (`invalid_argument`) for a place that the log doesn't have (any more), and while a rebuild runs.
-    void rewind(std::string_view event_id) { rewind_to(database_.position_of(runner_.capture(), event_id)); }
+    /// *Throws* `Error` (`invalid_argument`) for a place that the log doesn't have (any more), and
+    /// while a rebuild runs.
+    void rewind(std::string_view event_id) {
+        rewind_to(database_.position_of(runner_.capture(), event_id));
+    }
     /// Delivers again what was written at `time` or later, by the database's clock.
     void rewind(Timestamp time) { rewind_to(database_.position_before(runner_.capture(), time)); }
 
@@ -165,18 +183,19 @@ public:
     void pause() { set_paused(true); }
     void resume() { set_paused(false); }
 
-    /// Handles at most one batch on the calling thread; answers whether there was one. For applications with a loop of
-    /// their own, and for tests.
+    /// Handles at most one batch on the calling thread; answers whether there was one. For
+    /// applications with a loop of their own, and for tests.
     ///
-    /// *Throws* what the handler or the database threw (it is also kept in `errors()`), and `Error` (`wrong_thread`) while
-    /// the pipeline runs on its own thread.
+    /// *Throws* what the handler or the database threw (it is also kept in `errors()`), and `Error`
+    /// (`wrong_thread`) while the pipeline runs on its own thread.
     bool run_once() {
         detail::HandlerScope::refuse(&database_, "Pipeline::run_once");
         const std::lock_guard guard{control_};
         return turn();
     }
 
-    /// Handles batches on the calling thread until there is nothing to do; answers how many. *Throws* as `run_once` does.
+    /// Handles batches on the calling thread until there is nothing to do; answers how many.
+    /// *Throws* as `run_once` does.
     std::size_t drain() {
         detail::HandlerScope::refuse(&database_, "Pipeline::drain");
         const std::lock_guard guard{control_};
@@ -186,17 +205,6 @@ public:
     }
 
 private:
-    [[nodiscard]] static Options checked(Options options) {
-        const auto refuse = [&](const char* why) {
-            throw Error{Errc::invalid_argument, "pipeline \"" + options.name + "\": " + why};
-        };
-        if (options.name.empty()) { refuse("a pipeline needs a name for its checkpoint: {.name = \"totals\"}"); }
-        if (options.batch_size == 0 || options.batch_size > 500) { refuse("batch_size is 1 to 500 records"); }
-        if (options.batch_bytes == 0) { refuse("batch_bytes is at least 1"); }
-        if (options.poll_interval.count() <= 0) { refuse("poll_interval is at least a millisecond"); }
-        return options;
-    }
-
     void take_wishes() {
         if (stopping_) { cycle_.request_stop(); }
         if (rebuild_wanted_.exchange(false)) { cycle_.request_rebuild(); }
@@ -223,12 +231,15 @@ private:
     // Up to the end of one batch, or to where there is nothing to do.
     bool turn() {
         if (board_.running()) {
-            throw Error{Errc::wrong_thread, "pipeline " + runner_.options().name +
-                                                " runs on its own thread: stop() it before run_once() or drain()"};
+            throw Error{Errc::wrong_thread,
+                "pipeline " + runner_.options().name +
+                    " runs on its own thread: stop() it before run_once() or drain()"};
         }
         stopping_ = false;
+        runner_.forget_abort();
         if (cycle_.step() == Step::stop) { cycle_.start(); }
-        if (cycle_.step() == Step::wait) { cycle_.on(Happened::done); }
+        take_wishes();
+        if (cycle_.hear() == Step::wait) { return false; }
         for (;;) {
             const Step step = cycle_.step();
             const bool batch = step == Step::advance || step == Step::start_over;
@@ -255,8 +266,9 @@ private:
 
     void rewind_to(std::string position) {
         if (board_.status().state == State::rebuilding) {
-            throw Error{Errc::invalid_argument, "pipeline " + runner_.options().name +
-                                                    " is rebuilding and hands over every record: rewind when that has ended"};
+            throw Error{Errc::invalid_argument,
+                "pipeline " + runner_.options().name +
+                    " is rebuilding and hands over every record: rewind when that has ended"};
         }
         runner_.rewind(std::move(position));
         open_wanted_ = true;
@@ -276,11 +288,11 @@ private:
     std::atomic<bool> paused_{false};
     detail::Runner<S, H, B> runner_;
     Cycle cycle_;
-    std::mutex control_;  // start, stop and run_once exclude each other
+    std::mutex control_; // start, stop and run_once exclude each other
     std::thread thread_;
 };
 
 template <class S, class H, class Database>
 Pipeline(S, H, Database&&, Options) -> Pipeline<S, H, std::remove_cvref_t<Database>>;
 
-}  // namespace aftertouch
+} // namespace aftertouch

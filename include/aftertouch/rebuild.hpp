@@ -17,38 +17,43 @@
 #include <aftertouch/options.hpp>
 
 /// \file
-/// What a batch is made of: changes of the log, and while a rebuild runs, pages of the source behind them (R1, R2).
+/// What a batch is made of: changes of the log, and while a rebuild runs, pages of the source
+/// behind them (R1, R2).
 
 namespace aftertouch::detail {
 
 /// Reads batches from a session.
 ///
-/// Changes go first. The next page is read only if all changes up to the same state of the database fit into the batch, so
-/// that a page never hands over something older than what the log has told. In key order, changes of keys that the rebuild
-/// hasn't reached are left to their page: so each key is handed over once, and what its page shows is what later changes
-/// start from.
+/// Changes go first. The next page is read only if all changes up to the same state of the database
+/// fit into the batch, so that a page never hands over something older than what the log has told.
+/// In key order, changes of keys that the rebuild hasn't reached are left to their page: so each
+/// key is handed over once, and what its page shows is what later changes start from.
 template <Entity T, class Session>
 class BatchReader {
 public:
     using Position = typename Session::Position;
 
-    BatchReader(const Options& options, bool key_order) : options_{options}, key_order_{key_order} {}
+    BatchReader(const Options& options, bool key_order)
+        : options_{options}, key_order_{key_order} {}
 
-    /// Reads behind `from` into `writer`; `rebuild` moves on with the page. Answers how many changes of the log there were,
-    /// also those that a filter dropped.
-    std::size_t read(Session& session, Position from, RebuildCursor& rebuild, BatchWriter<T>& writer) {
+    /// Reads behind `from` into `writer`; `rebuild` moves on with the page. Answers how many
+    /// changes of the log there were, also those that a filter dropped.
+    std::size_t read(
+        Session& session, Position from, RebuildCursor& rebuild, BatchWriter<T>& writer) {
         std::size_t passed = 0;
         bool more = false;
         if (rebuild.running && key_order_ && rebuild.last.empty()) {
-            end_ = session.head();  // no page was read yet: every change is in its page
+            end_ = session.head(); // no page was read yet: every change is in its page
         } else {
-            const std::vector<Value>* reached = rebuild.running && key_order_ ? &rebuild.last : nullptr;
-            std::tie(end_, more) = session.read_changes(from, options_.batch_size, reached, [&](const LogRow& row) {
-                if (is_full(writer)) { return false; }
-                writer.add_change(row);
-                ++passed;
-                return true;
-            });
+            const std::vector<Value>* reached =
+                rebuild.running && key_order_ ? &rebuild.last : nullptr;
+            std::tie(end_, more) =
+                session.read_changes(from, options_.batch_size, reached, [&](const LogRow& row) {
+                    if (is_full(writer)) { return false; }
+                    writer.add_change(row);
+                    ++passed;
+                    return true;
+                });
         }
         if (rebuild.running && !more && passed < options_.batch_size && !is_full(writer)) {
             read_page(session, options_.batch_size - passed, rebuild, writer);
@@ -64,7 +69,8 @@ private:
         return writer.size() != 0 && writer.bytes() >= options_.batch_bytes;
     }
 
-    void read_page(Session& session, std::size_t room, RebuildCursor& rebuild, BatchWriter<T>& writer) {
+    void read_page(
+        Session& session, std::size_t room, RebuildCursor& rebuild, BatchWriter<T>& writer) {
         const Timestamp now = wall_clock();
         const bool last = session.read_page(rebuild.last, room, [&](std::span<const Cell> row) {
             if (is_full(writer)) { return false; }
@@ -82,4 +88,4 @@ private:
     Position end_;
 };
 
-}  // namespace aftertouch::detail
+} // namespace aftertouch::detail

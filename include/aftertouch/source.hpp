@@ -17,17 +17,20 @@
 #include <aftertouch/table.hpp>
 
 /// \file
-/// What a pipeline follows: which table, what its triggers record, and what of it the handler wants.
+/// What a pipeline follows: which table, what its triggers record, and what of it the handler
+/// wants.
 
 namespace aftertouch {
 
 /// Whether a capture records keys only, or the row before and after too.
 enum class CaptureMode { touch, images };
 
-/// The changes of `T`'s table. Every call gives a new source; nothing is looked at until a pipeline starts.
+/// The changes of `T`'s table. Every call gives a new source; nothing is looked at until a pipeline
+/// starts.
 ///
 /// \code
-/// auto source = aftertouch::source<Order>().images().exclude<&Order::note>().operations(aftertouch::inserts);
+/// auto source =
+/// aftertouch::source<Order>().images().exclude<&Order::note>().operations(aftertouch::inserts);
 /// \endcode
 template <Entity T, CaptureMode Mode = CaptureMode::touch>
 class Source {
@@ -39,9 +42,9 @@ public:
 
     /// Records the row before and after each change, not its key alone.
     ///
-    /// On SQLite, REPLACE removes rows unseen: a row that may have been removed comes as `Operation::touched` with its
-    /// `before`, ahead of the insertion. A handler that computes anew for what `before` and `after` name is right; one that
-    /// adds differences needs a table that nobody writes with REPLACE.
+    /// A row that SQLite's REPLACE removes comes as deleted, with its image. Only where more than
+    /// 20,000 changes follow it in the log it may come as `Operation::touched` with a `before`:
+    /// perhaps removed, perhaps not.
     ///
     /// *Costs* about twice the write cost of a touch, and the rows' space in the log.
     [[nodiscard]] Source<T, CaptureMode::images> images() const {
@@ -49,10 +52,14 @@ public:
         return with;
     }
 
-    /// Leaves columns out of the images, so that they never enter the log. `records()` still reads them.
+    /// Leaves columns out of the images, so that they never enter the log. `records()` still reads
+    /// them.
     template <auto... Members>
     [[nodiscard]] Source exclude() const {
-        static_assert(Mode == CaptureMode::images, "aftertouch: exclude<>() leaves columns out of images: call images() first");
+        static_assert(Mode == CaptureMode::images,
+            "aftertouch: exclude<>() leaves columns out of images: call images() first");
+        static_assert(!(is_key_part(field_index<Members>) || ...),
+            "aftertouch: the key can't be left out of an image");
         Source with = *this;
         (with.excluded_.push_back(field_index<Members>), ...);
         return with;
@@ -65,15 +72,17 @@ public:
         return with;
     }
 
-    /// Names the capture; by default it has the name of its table, and a suffix for what differs from the default.
-    /// Pipelines that name the same capture share its triggers and its rows in the log.
+    /// Names the capture; by default it has the name of its table, and a suffix for what differs
+    /// from the default. Pipelines that name the same capture share its triggers and its rows in
+    /// the log.
     [[nodiscard]] Source named(std::string name) const {
         Source with = *this;
         with.name_ = std::move(name);
         return with;
     }
 
-    /// Hands over only changes for which `wanted` is true; it runs in this process, on the pipeline's thread.
+    /// Hands over only changes for which `wanted` is true; it runs in this process, on the
+    /// pipeline's thread.
     [[nodiscard]] Source filter(std::function<bool(const Change<T>&)> wanted) const {
         Source with = *this;
         with.filter_ = std::move(wanted);
@@ -82,11 +91,13 @@ public:
 
     /// Rebuilds in the order of these columns (and the key behind them), not of the key.
     ///
-    /// The handler must read the row then (`records()`, `tx.get`): changes and pages are not in one order (R2).
+    /// The handler must read the row then (`records()`, `tx.get`): changes and pages are not in one
+    /// order (R2).
     template <auto... Members>
     [[nodiscard]] Source rebuild_by() const {
-        static_assert((!nullable<std::remove_cvref_t<decltype(std::declval<T&>().*Members)>> && ...),
-                      "aftertouch: a rebuild's order needs columns that are never null");
+        static_assert(
+            (!nullable<std::remove_cvref_t<decltype(std::declval<T&>().*Members)>> && ...),
+            "aftertouch: a rebuild's order needs columns that are never null");
         Source with = *this;
         with.order_ = {field_index<Members>...};
         return with;
@@ -98,20 +109,29 @@ public:
         if constexpr (Mode == CaptureMode::images) {
             capture.images = true;
             for (std::size_t i = 0; i < field_count<T>; ++i) {
-                if (std::find(excluded_.begin(), excluded_.end(), i) == excluded_.end()) { capture.imaged.push_back(i); }
+                if (std::find(excluded_.begin(), excluded_.end(), i) == excluded_.end()) {
+                    capture.imaged.push_back(i);
+                }
             }
         }
         if (capture.name.empty()) { capture.name = default_name(capture); }
         return capture;
     }
 
-    [[nodiscard]] const std::function<bool(const Change<T>&)>& filter() const noexcept { return filter_; }
+    [[nodiscard]] const std::function<bool(const Change<T>&)>& filter() const noexcept {
+        return filter_;
+    }
     /// The columns of the rebuild's order, by their place in the table; empty for key order.
     [[nodiscard]] const std::vector<std::size_t>& order() const noexcept { return order_; }
 
 private:
     template <Entity, CaptureMode>
     friend class Source;
+
+    [[nodiscard]] static constexpr bool is_key_part(std::size_t field) noexcept {
+        return std::find(key_indices<T>.begin(), key_indices<T>.end(), field) !=
+               key_indices<T>.end();
+    }
 
     template <CaptureMode Other>
     [[nodiscard]] Source<T, Other> copy_as() const {
@@ -124,15 +144,19 @@ private:
         return with;
     }
 
-    // The same declaration has the same name in every program; another one never shares its triggers by accident.
+    // The same declaration has the same name in every program; another one never shares its
+    // triggers by accident.
     [[nodiscard]] static std::string default_name(const Capture& capture) {
         std::string name = capture.table.name.name;
         if (capture.images) { name += "_images"; }
         Capture usual{.name = {}, .table = capture.table};
         usual.images = capture.images;
-        for (std::size_t i = 0; capture.images && i < field_count<T>; ++i) { usual.imaged.push_back(i); }
+        for (std::size_t i = 0; capture.images && i < field_count<T>; ++i) {
+            usual.imaged.push_back(i);
+        }
         const std::string definition = capture.definition();
-        return definition == usual.definition() ? name : name + '_' + hex(fnv1a(definition)).substr(0, 8);
+        return definition == usual.definition() ? name
+                                                : name + '_' + hex(fnv1a(definition)).substr(0, 8);
     }
 
     std::string name_;
@@ -159,4 +183,4 @@ concept ChangeSource = requires(const S& source) {
     source.order();
 };
 
-}  // namespace aftertouch
+} // namespace aftertouch

@@ -18,39 +18,40 @@ namespace aftertouch {
 enum class State {
     stopped,    ///< not started, or stopped in order
     starting,   ///< connecting, installing, looking for the checkpoint
-    rebuilding,  ///< handing over every row of the source
+    rebuilding, ///< handing over every row of the source
     replaying,  ///< handling what the log held when it started
     following,  ///< up to date, or on its way there
     waiting,    ///< the database is locked or gone for now; it tries again by itself
     paused,
-    failed  ///< stopped by an error; `errors()` has it
+    failed ///< stopped by an error; `errors()` has it
 };
 
 [[nodiscard]] constexpr std::string_view name(State state) noexcept {
-    constexpr std::string_view names[] = {"stopped",   "starting", "rebuilding", "replaying",
-                                          "following", "waiting",  "paused",     "failed"};
+    constexpr std::string_view names[] = {"stopped", "starting", "rebuilding", "replaying",
+        "following", "waiting", "paused", "failed"};
     return names[static_cast<std::size_t>(state)];
 }
 
 /// Distance to the end of the log.
 struct Lag {
-    std::int64_t records = 0;              ///< changes of this capture that aren't handled yet
-    std::chrono::microseconds age{0};      ///< since the oldest of them was made, on the database's clock
+    std::int64_t records = 0; ///< changes of this capture that aren't handled yet
+    std::chrono::microseconds age{
+        0}; ///< since the oldest of them was made, on the database's clock
 };
 
 /// How far a rebuild has come.
 struct Progress {
     std::int64_t generation = 0;
     std::int64_t done = 0;
-    std::int64_t total = 0;  ///< an estimate, made when the rebuild began
-    double per_second = 0;   ///< since this process took it up
+    std::int64_t total = 0; ///< an estimate, made when the rebuild began
+    double per_second = 0;  ///< since this process took it up
     std::optional<std::chrono::seconds> time_left{};
 };
 
 /// An error that stopped a pipeline.
 struct Failure {
-    Timestamp at;           ///< this machine's clock
-    std::string event_id;   ///< of the batch that wasn't handled; empty when none was in hand
+    Timestamp at;         ///< this machine's clock
+    std::string event_id; ///< of the batch that wasn't handled; empty when none was in hand
     std::string message;
     std::exception_ptr cause;
 };
@@ -58,14 +59,26 @@ struct Failure {
 struct Status {
     std::string name;
     State state = State::stopped;
-    std::string position;  ///< the checkpoint's; the backend's own text
-    std::optional<Lag> lag{};  ///< missing while the database can't be asked
+    std::string position;     ///< the checkpoint's; the backend's own text
+    std::optional<Lag> lag{}; ///< missing while the database can't be asked
     std::optional<Progress> rebuild{};
-    std::int64_t attempts = 0;  ///< how often the batch that comes next has failed
-    std::uint64_t batches = 0;  ///< committed since this object was made
+    std::int64_t attempts = 0; ///< how often the batch that comes next has failed
+    std::uint64_t batches = 0; ///< committed since this object was made
     std::uint64_t changes = 0;
     std::uint64_t rebuilt = 0;
     std::uint64_t failures = 0;
 };
 
-}  // namespace aftertouch
+/// What waiting for a pipeline came to.
+enum class Awaited {
+    idle,    ///< everything committed before the call is handled
+    stopped, ///< the pipeline isn't running, or stopped meanwhile: see `errors()`
+    timed_out
+};
+
+[[nodiscard]] constexpr std::string_view name(Awaited awaited) noexcept {
+    constexpr std::string_view names[] = {"idle", "stopped", "timed_out"};
+    return names[static_cast<std::size_t>(awaited)];
+}
+
+} // namespace aftertouch

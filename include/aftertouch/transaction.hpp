@@ -24,15 +24,17 @@ namespace aftertouch {
 
 /// One open transaction. What is written through it lands with the checkpoint, or not at all.
 ///
-/// Valid until the handler returns. It is neither committed nor rolled back by hand: return, or throw.
+/// Valid until the handler returns. It is neither committed nor rolled back by hand: return, or
+/// throw.
 ///
 /// \code
 /// tx.upsert(Total{"ada", 12.5});
 /// std::optional<Total> ada = tx.get(aftertouch::type<Total>, "ada");
-/// for (const Total& total : tx.query(aftertouch::type<Total>, "SELECT customer, amount FROM total WHERE amount > $1", 10.0)) { }
-/// \endcode
+/// for (const Total& total : tx.query(aftertouch::type<Total>, "SELECT customer, amount FROM total
+/// WHERE amount > $1", 10.0)) { } \endcode
 ///
-/// *Throws* `Error` from every call; the batch can't be committed after an error that ended the transaction.
+/// *Throws* `Error` from every call; the batch can't be committed after an error that ended the
+/// transaction.
 template <class Connection>
 class Transaction {
 public:
@@ -89,10 +91,11 @@ public:
         }
     }
 
-    /// All rows of a query; columns go to the fields of `R` by their order. `R` is a plain struct, a `std::tuple`, or
-    /// one value.
+    /// All rows of a query; columns go to the fields of `R` by their order. `R` is a plain struct,
+    /// a `std::tuple`, or one value.
     template <Row R, Mapped... Arguments>
-    [[nodiscard]] std::vector<R> query(type_t<R>, std::string_view sql, const Arguments&... values) {
+    [[nodiscard]] std::vector<R> query(
+        type_t<R>, std::string_view sql, const Arguments&... values) {
         bind_values(values...);
         std::vector<R> rows;
         connection_->each(sql, arguments(), [&](const auto& row) {
@@ -105,11 +108,16 @@ public:
     /// The client library's own handle, for what this class doesn't offer.
     [[nodiscard]] auto native() const noexcept { return connection_->handle().get(); }
 
-    /// Whether the pipeline is asked to stop: a handler that takes long should throw, or return early.
-    [[nodiscard]] bool stopping() const noexcept { return stopping_->load(std::memory_order_relaxed); }
+    /// Whether the pipeline is asked to stop: a handler that takes long should throw, or return
+    /// early.
+    [[nodiscard]] bool stopping() const noexcept {
+        return stopping_->load(std::memory_order_relaxed);
+    }
 
 private:
-    [[nodiscard]] std::span<const Value> arguments() const noexcept { return {values_.data(), count_}; }
+    [[nodiscard]] std::span<const Value> arguments() const noexcept {
+        return {values_.data(), count_};
+    }
 
     template <class V>
     void bind_value(const V& value) {
@@ -126,9 +134,8 @@ private:
 
     template <Entity T>
     void bind_record(const T& record) {
-        [&]<std::size_t... I>(std::index_sequence<I...>) {
-            bind_values(field<I>(record)...);
-        }(std::make_index_sequence<field_count<T>>{});
+        [&]<std::size_t... I>(std::index_sequence<I...>) { bind_values(field<I>(record)...); }
+        (std::make_index_sequence<field_count<T>>{});
     }
 
     template <Entity T, class... Parts>
@@ -136,11 +143,13 @@ private:
         constexpr std::size_t wanted = key_indices<T>.size();
         if constexpr (sizeof...(Parts) == 1 && wanted > 1) {
             static_assert((std::is_convertible_v<const Parts&, const Key<T>&> && ...),
-                          "aftertouch: this entity's key has several parts: pass each of them, or a Key<T>");
+                "aftertouch: this entity's key has several parts: pass each of them, or a Key<T>");
             count_ = 0;
-            for_each_key_part((static_cast<const Key<T>&>(parts), ...), [&](const auto& part) { bind_value(part); });
+            for_each_key_part((static_cast<const Key<T>&>(parts), ...),
+                [&](const auto& part) { bind_value(part); });
         } else {
-            static_assert(sizeof...(Parts) == wanted, "aftertouch: pass as many values as the entity's key has parts");
+            static_assert(sizeof...(Parts) == wanted,
+                "aftertouch: pass as many values as the entity's key has parts");
             const Key<T> key(parts...);
             count_ = 0;
             for_each_key_part(key, [&](const auto& part) { bind_value(part); });
@@ -149,8 +158,8 @@ private:
 
     Connection* connection_;
     const std::atomic<bool>* stopping_;
-    std::vector<Value> values_;  // of the statement in hand; kept for its storage
+    std::vector<Value> values_; // of the statement in hand; kept for its storage
     std::size_t count_ = 0;
 };
 
-}  // namespace aftertouch
+} // namespace aftertouch

@@ -27,7 +27,7 @@ public:
         add(at::Operation::inserted, 1, "", "a");
         add(at::Operation::updated, 2, "b", "c");
         add(at::Operation::deleted, 1, "a", "");
-        batch_ = &writer_.seal("log:3", false, 0);
+        batch_ = &writer_.seal({.event_id = "log:3"});
     }
     [[nodiscard]] const at::Batch<Item>& batch() const { return *batch_; }
 

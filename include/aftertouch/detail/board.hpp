@@ -15,7 +15,8 @@
 #include <aftertouch/status.hpp>
 
 /// \file
-/// What a pipeline's thread tells the threads that ask: its state, its counts, its errors, and when it was idle.
+/// What a pipeline's thread tells the threads that ask: its state, its counts, its errors, and when
+/// it was idle.
 
 namespace aftertouch::detail {
 
@@ -87,7 +88,8 @@ public:
         const std::lock_guard lock{mutex_};
         return looks_ + 1;
     }
-    /// Waits until look `number` or a later one found nothing, or nothing runs; false when the time is over.
+    /// Waits until look `number` or a later one found nothing, or nothing runs; false when the time
+    /// is over.
     template <class Until>
     bool await(std::uint64_t number, std::optional<Until> until) {
         std::unique_lock lock{mutex_};
@@ -117,4 +119,4 @@ private:
     bool running_ = false;
 };
 
-}  // namespace aftertouch::detail
+} // namespace aftertouch::detail

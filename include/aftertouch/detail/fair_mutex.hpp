@@ -6,8 +6,8 @@
 #include <mutex>
 
 /// \file
-/// A mutex that is had in the order in which it was asked for: a pipeline that works through a backlog on a shared
-/// connection must not keep the application waiting for more than a batch.
+/// A mutex that is had in the order in which it was asked for: a pipeline that works through a
+/// backlog on a shared connection must not keep the application waiting for more than a batch.
 
 namespace aftertouch::detail {
 
@@ -33,4 +33,4 @@ private:
     std::uint64_t serving_ = 0;
 };
 
-}  // namespace aftertouch::detail
+} // namespace aftertouch::detail

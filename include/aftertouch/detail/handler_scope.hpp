@@ -7,14 +7,18 @@
 #include <aftertouch/error.hpp>
 
 /// \file
-/// Knows whether this thread is inside a handler, so that a call that would wait for that handler refuses instead.
+/// Knows whether this thread is inside a handler, so that a call that would wait for that handler
+/// refuses instead.
 
 namespace aftertouch::detail {
 
 /// Lives while a handler of a pipeline over `database` runs on this thread.
 class HandlerScope {
 public:
-    explicit HandlerScope(const void* database) noexcept : database_{database}, outer_{innermost()} { innermost() = this; }
+    explicit HandlerScope(const void* database) noexcept
+        : database_{database}, outer_{innermost()} {
+        innermost() = this;
+    }
     HandlerScope(const HandlerScope&) = delete;
     HandlerScope& operator=(const HandlerScope&) = delete;
     ~HandlerScope() { innermost() = outer_; }
@@ -29,8 +33,10 @@ public:
     /// *Throws* `Error` (`wrong_thread`) inside a handler over `database`.
     static void refuse(const void* database, std::string_view call) {
         if (!inside(database)) { return; }
-        throw Error{Errc::wrong_thread, std::string{call} + " was called from inside a handler, and would wait for that handler: "
-                                                            "use the transaction that the handler is given"};
+        throw Error{Errc::wrong_thread,
+            std::string{call} +
+                " was called from inside a handler, and would wait for that handler: "
+                "use the transaction that the handler is given"};
     }
 
 private:
@@ -43,4 +49,4 @@ private:
     HandlerScope* outer_;
 };
 
-}  // namespace aftertouch::detail
+} // namespace aftertouch::detail

@@ -20,8 +20,12 @@ public:
     /// The database answered.
     void recovered() noexcept { trouble_ = Delay{0}; }
 
-    [[nodiscard]] Delay next_idle() noexcept { return idle_ = std::clamp(idle_ * 2, shortest_idle, longest_idle_); }
-    [[nodiscard]] Delay next_trouble() noexcept { return trouble_ = std::clamp(trouble_ * 2, shortest_trouble, longest_trouble); }
+    [[nodiscard]] Delay next_idle() noexcept {
+        return idle_ = std::clamp(idle_ * 2, shortest_idle, longest_idle_);
+    }
+    [[nodiscard]] Delay next_trouble() noexcept {
+        return trouble_ = std::clamp(trouble_ * 2, shortest_trouble, longest_trouble);
+    }
 
     static constexpr Delay shortest_idle{100};
     static constexpr Delay shortest_trouble{10'000};
@@ -33,4 +37,4 @@ private:
     Delay trouble_{0};
 };
 
-}  // namespace aftertouch::detail
+} // namespace aftertouch::detail

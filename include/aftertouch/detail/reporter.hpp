@@ -23,16 +23,17 @@ namespace aftertouch::detail {
 using Clock = std::chrono::steady_clock;
 
 [[nodiscard]] inline Timestamp wall_clock() {
-    return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
+    return std::chrono::time_point_cast<std::chrono::microseconds>(
+        std::chrono::system_clock::now());
 }
 
 /// What there is to say of a committed batch.
 struct CommittedBatch {
     std::string event_id;
-    std::size_t changes = 0;  ///< rows of a page included
-    std::size_t present = 0;  ///< rows of a page
+    std::size_t changes = 0; ///< rows of a page included
+    std::size_t present = 0; ///< rows of a page
     Clock::duration took{};
-    bool page = false;  ///< of a rebuild
+    bool page = false; ///< of a rebuild
 };
 
 class Reporter {
@@ -66,9 +67,17 @@ public:
         tell(report);
     }
 
+    void undone(std::string_view event_id, std::string_view why) const {
+        tell(Report{.moment = Moment::batch_undone,
+            .pipeline = options_.name,
+            .event_id = event_id,
+            .message = why});
+    }
+
     void rebuild_begins(const RebuildCursor& rebuild) {
         rebuild_taken_up();
-        tell(Report{.moment = Moment::rebuild_started, .pipeline = options_.name, .total = rebuild.total});
+        tell(Report{
+            .moment = Moment::rebuild_started, .pipeline = options_.name, .total = rebuild.total});
     }
     void rebuild_taken_up() {
         began_ = Clock::now();
@@ -83,7 +92,9 @@ public:
             status.rebuilt += batch.present;
             if (rebuild.running) { status.rebuild = progress(rebuild); }
         });
-        Report report{.moment = Moment::batch_committed, .pipeline = options_.name, .event_id = batch.event_id};
+        Report report{.moment = Moment::batch_committed,
+            .pipeline = options_.name,
+            .event_id = batch.event_id};
         report.changes = batch.changes;
         report.took = batch.took;
         tell(report);
@@ -98,10 +109,13 @@ private:
     [[nodiscard]] Progress progress(const RebuildCursor& rebuild) const {
         const std::chrono::duration<double> took = Clock::now() - began_;
         Progress progress{rebuild.generation, rebuild.done, rebuild.total, 0, {}};
-        progress.per_second = took.count() > 0 ? static_cast<double>(rebuilt_here_) / took.count() : 0;
+        progress.per_second =
+            took.count() > 0 ? static_cast<double>(rebuilt_here_) / took.count() : 0;
         if (progress.per_second > 0) {
-            const auto left = static_cast<double>(std::max<std::int64_t>(rebuild.total - rebuild.done, 0));
-            progress.time_left = std::chrono::seconds{static_cast<std::int64_t>(left / progress.per_second)};
+            const auto left =
+                static_cast<double>(std::max<std::int64_t>(rebuild.total - rebuild.done, 0));
+            progress.time_left =
+                std::chrono::seconds{static_cast<std::int64_t>(left / progress.per_second)};
         }
         return progress;
     }
@@ -117,8 +131,8 @@ private:
 
     const Options& options_;
     Board& board_;
-    Clock::time_point began_{};  // when this process took the rebuild up
+    Clock::time_point began_{}; // when this process took the rebuild up
     std::uint64_t rebuilt_here_ = 0;
 };
 
-}  // namespace aftertouch::detail
+} // namespace aftertouch::detail

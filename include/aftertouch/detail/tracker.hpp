@@ -34,13 +34,17 @@ public:
     [[nodiscard]] std::int64_t attempts() const noexcept { return attempts_; }
     /// @}
 
-    /// Read up to here: the checkpoint's place, or a later one with nothing for this pipeline between.
+    /// Read up to here: the checkpoint's place, or a later one with nothing for this pipeline
+    /// between.
     [[nodiscard]] Position position() const noexcept { return position_; }
     /// Whether what comes next was in the log before the start, or a rewind.
     [[nodiscard]] bool replaying() const noexcept { return position_ < replay_until_; }
     /// Whether a commit was sent whose answer never came.
     [[nodiscard]] bool in_doubt() const noexcept { return committing_; }
     void forget_doubt() noexcept { committing_ = false; }
+
+    /// The batch that comes next has failed once more.
+    void count_attempt() noexcept { ++attempts_; }
 
     /// Finds the checkpoint; false where there is none to go on from.
     [[nodiscard]] bool load(Session& session) {
@@ -52,13 +56,18 @@ public:
         version_ = stored->version;
         attempts_ = stored->attempts;
         std::optional<Checkpoint> found = checkpoint_from(stored->text);
-        const std::optional<Position> position = found ? Position::from(found->position) : std::nullopt;
+        const std::optional<Position> position =
+            found ? Position::from(found->position) : std::nullopt;
         if (!position) {
+            checkpoint_.rebuild.generation =
+                version_; // never less than the rebuilds there were: their numbers don't come again
             reporter_.tell(Moment::checkpoint_unreadable,
-                           "the stored text is none that this version writes: every record is handed over again");
+                "the stored text is none that this version writes: "
+                "every record is handed over again");
             return false;
         }
-        const Usable usable = found->log != session.log() ? Usable::other_log : session.usable(*position);
+        const Usable usable =
+            found->log != session.log() ? Usable::other_log : session.usable(*position);
         checkpoint_ = std::move(*found);
         if (usable != Usable::yes) {
             reporter_.tell(Moment::checkpoint_unusable, name(usable));
@@ -84,8 +93,8 @@ public:
         unwritten_ = false;
     }
 
-    /// Passes what isn't for this pipeline. Answers whether that should be written: at most once a second, so that quiet
-    /// pipelines don't wake each other (K2).
+    /// Passes what isn't for this pipeline. Answers whether that should be written: at most once a
+    /// second, so that quiet pipelines don't wake each other (K2).
     [[nodiscard]] bool pass_to(Position position) {
         constexpr std::chrono::seconds patience{1};
         unwritten_ = unwritten_ || position != position_;
@@ -100,22 +109,27 @@ public:
         const std::lock_guard lock{wish_mutex_};
         wish_ = std::move(position);
     }
-    /// Moves the checkpoint to where a rewind wanted it, in a transaction of its own.
+    /// Moves the checkpoint to where a rewind wanted it, in a transaction of its own; the wish is
+    /// kept until that has happened.
     void take_up_rewind(Session& session) {
-        std::optional<std::string> wish;
-        {
-            const std::lock_guard lock{wish_mutex_};
-            wish = std::exchange(wish_, std::nullopt);
-        }
+        const std::optional<std::string> wish = rewind_wish();
         const std::optional<Position> to = wish ? Position::from(*wish) : std::nullopt;
-        if (!to || session.usable(*to) != Usable::yes) { return; }
-        Checkpoint next = checkpoint_;
-        next.position = to->text();
-        session.begin();
-        commit(session, std::move(next));
+        if (to && session.usable(*to) == Usable::yes) {
+            Checkpoint next = checkpoint_;
+            next.position = to->text();
+            session.begin();
+            commit(session, std::move(next));
+        }
+        const std::lock_guard lock{wish_mutex_};
+        if (wish_ == wish) { wish_.reset(); }
     }
 
 private:
+    [[nodiscard]] std::optional<std::string> rewind_wish() {
+        const std::lock_guard lock{wish_mutex_};
+        return wish_;
+    }
+
     const Reporter& reporter_;
     Checkpoint checkpoint_;
     std::int64_t version_ = 0;
@@ -129,4 +143,4 @@ private:
     std::optional<std::string> wish_;
 };
 
-}  // namespace aftertouch::detail
+} // namespace aftertouch::detail

@@ -57,6 +57,7 @@ struct LogFilter {
     std::size_t imaged = 0;
     std::string own_name{};                 ///< leave out changes that this pipeline made; empty: hand them over
     std::vector<std::string> collations{};  ///< of the key parts, for comparing with a rebuild's cursor
+    std::string look_up{};  ///< reads a row of the source by its key; empty where not every operation is captured
 };
 
 /// The log of one capture.
@@ -67,7 +68,8 @@ public:
           has_changes_{dialect::has_changes(schema_, filter_.capture, skips_own())},
           head_{dialect::head(schema_)},
           read_all_{dialect::read_log(schema_, read({}))},
-          read_reached_{dialect::read_log(schema_, read(filter_.collations))} {
+          read_reached_{dialect::read_log(schema_, read(filter_.collations))},
+          follow_up_{dialect::follow_up(schema_, filter_.capture, filter_.collations)} {
         for (std::size_t part = 0; wide() && part < dialect::image_parts(filter_.imaged); ++part) {
             read_parts_.push_back(dialect::read_image_part(schema_, filter_.capture, part, width(part)));
         }
@@ -85,14 +87,9 @@ public:
 
     /// Whether there is a change of this capture behind `from` and up to `end`.
     [[nodiscard]] bool has_changes(Position from, Position end) {
-        bool found = false;
         values_.assign({integer(from.seq), integer(end.seq)});
         if (skips_own()) { values_.emplace_back(Cell::text(filter_.own_name)); }
-        connection_->each(has_changes_, values_, [&](const Statement&) {
-            found = true;
-            return false;
-        });
-        return found;
+        return any(has_changes_, values_);
     }
 
     /// Passes changes behind `from` to `sink` until it answers false for one that it didn't take, or `limit` are passed.
@@ -109,7 +106,8 @@ public:
         std::size_t passed = 0;
         bool full = false;
         connection_->each(reached != nullptr ? read_reached_ : read_all_, values_, [&](const Statement& row) {
-            if (!sink(log_row(row))) {
+            LogRow change = log_row(row);
+            if (is_settled(change, end) && !sink(change)) {
                 full = true;
                 return false;
             }
@@ -159,6 +157,40 @@ private:
         if (there && after) { change.after = images.last(filter_.imaged); }
     }
 
+    // A touch with an image is a row that stood in the way of another. What came next for its key tells whether REPLACE
+    // removed it: an insertion shows that it did, an update or deletion that it didn't. False: nothing has happened to it.
+    [[nodiscard]] bool is_settled(LogRow& change, Position end) {
+        if (change.operation != Operation::touched || change.before.empty() || filter_.look_up.empty()) { return true; }
+        const std::vector<Value> key{change.key.begin(), change.key.end()};
+        if (const std::optional<Operation> next = next_operation(change.id.seq, key)) {
+            change.operation = *next == Operation::inserted ? Operation::deleted : change.operation;
+            return *next == Operation::inserted;
+        }
+        if (end.seq - change.id.seq > dialect::follow_up_rows) { return true; }
+        change.operation = Operation::deleted;
+        return !any(filter_.look_up, key);
+    }
+
+    [[nodiscard]] std::optional<Operation> next_operation(std::int64_t seq, const std::vector<Value>& key) {
+        std::vector<Value> values{integer(seq)};
+        values.insert(values.end(), key.begin(), key.end());
+        std::optional<Operation> next;
+        connection_->each(follow_up_, values, [&](const Statement& row) {
+            next = operation_from(row[0].bytes().front()).value_or(Operation::touched);
+            return false;
+        });
+        return next;
+    }
+
+    [[nodiscard]] bool any(const std::string& sql, const std::vector<Value>& values) {
+        bool found = false;
+        connection_->each(sql, values, [&](const Statement&) {
+            found = true;
+            return false;
+        });
+        return found;
+    }
+
     // An image of more than 900 columns lies in several tables; its values are copied, since each is read on its own.
     [[nodiscard]] bool read_wide(std::int64_t seq) {
         wide_.resize(2 * filter_.imaged);
@@ -187,6 +219,7 @@ private:
     std::string head_;
     std::string read_all_;
     std::string read_reached_;
+    std::string follow_up_;
     std::vector<std::string> read_parts_;  // of a wide image
     std::vector<Value> values_;
     std::vector<Cell> cells_;

@@ -96,7 +96,7 @@ public:
     /// Opens `path` (a file, ":memory:", or a `file:` URI).
     ///
     /// *Throws* `Error` (`not_a_database`, `database`, `invalid_argument`) with the path in it.
-    Handle(const std::string& path, const Options& options) : name_{path.empty() ? "temporary database" : path} {
+    Handle(const std::string& path, const Options& options) : name_{path.empty() || path == ":memory:" ? "the database in memory" : path} {
         refuse_shared_cache(path);
         const int access = options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
         sqlite3* raw = nullptr;

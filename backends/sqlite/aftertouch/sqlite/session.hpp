@@ -16,6 +16,7 @@
 #include <aftertouch/backend.hpp>
 #include <aftertouch/checkpoint.hpp>
 #include <aftertouch/detail/fair_mutex.hpp>
+#include <aftertouch/dml.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/sqlite/change_log.hpp>
 #include <aftertouch/sqlite/schema.hpp>
@@ -83,11 +84,13 @@ public:
 
     [[nodiscard]] std::optional<Position> poll(Position from) {
         const auto guard = lock();
-        // In the application's own transaction on a shared connection nothing is committed yet.
-        if (shared_ && connection_->handle().in_transaction()) { return from; }
         if (request_.schema != Schema::none && manager_.catalog().version() != version_) { return std::nullopt; }
         const Position end = std::max(log_->head(), from);
         if (log_->has_changes(from, end)) { return std::nullopt; }
+        // What the application's own transaction on a shared connection wrote may still be rolled back.
+        if (shared_ && connection_->handle().in_transaction()) { return from; }
+        // Behind changes that were pruned there may have been some for this pipeline: the batch's look says so (P5).
+        if (end != from && usable(from, guard) != Usable::yes) { return std::nullopt; }
         return end;
     }
 
@@ -114,18 +117,7 @@ public:
         return differences;
     }
 
-    [[nodiscard]] Usable usable(Position position) {
-        const auto guard = lock();
-        const std::optional<InstalledCapture> now = manager_.find();
-        if (!now || now->log != installed_.log) { return Usable::other_log; }
-        if (position.seq < now->pruned_through) { return Usable::pruned; }
-        std::int64_t high_water = 0;
-        connection_->each(dialect::high_water(schema_), std::span<const Value>{}, [&](const Statement& row) {
-            high_water = row[0].as_integer();
-            return false;
-        });
-        return position.seq > high_water ? Usable::rewound : Usable::yes;
-    }
+    [[nodiscard]] Usable usable(Position position) { return usable(position, lock()); }
 
     [[nodiscard]] Position head() {
         const auto guard = lock();
@@ -193,6 +185,18 @@ public:
     bool wait(std::chrono::microseconds timeout) { return waker_.wait(timeout); }
 
 private:
+    [[nodiscard]] Usable usable(Position position, const std::unique_lock<FairMutex>&) {
+        const std::optional<InstalledCapture> now = manager_.find();
+        if (!now || now->log != installed_.log) { return Usable::other_log; }
+        if (position.seq < now->pruned_through) { return Usable::pruned; }
+        std::int64_t high_water = 0;
+        connection_->each(dialect::high_water(schema_), std::span<const Value>{}, [&](const Statement& row) {
+            high_water = row[0].as_integer();
+            return false;
+        });
+        return position.seq > high_water ? Usable::rewound : Usable::yes;
+    }
+
     [[nodiscard]] sqlite3* handle() const noexcept { return connection_->handle().get(); }
 
     // Inside a batch the mutex is held already.
@@ -236,10 +240,11 @@ private:
         const TableFacts facts = manager_.catalog().table(request_.capture.table.name);
         folds_ = sqlite::key_folds(request_.capture, facts);
         LogFilter filter{installed_.id, request_.capture.table.key.size(), request_.capture.imaged.size(),
-                         request_.skip_own_changes ? request_.pipeline : std::string{}, {}};
+                         request_.skip_own_changes ? request_.pipeline : std::string{}, {}, {}};
         for (const std::size_t part : request_.capture.table.key) {
             filter.collations.push_back(facts.column(request_.capture.table.columns[part].name)->collation);
         }
+        if (request_.capture.operations == Operations::all()) { filter.look_up = dml::select_by_key(request_.capture.table); }
         log_.emplace(*connection_, schema_, std::move(filter));
         snapshot_.emplace(*connection_, request_.capture.table, request_.order);
     }

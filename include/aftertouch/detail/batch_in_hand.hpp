@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string>
+#include <utility>
+
+#include <aftertouch/backend.hpp>
+#include <aftertouch/batch_writer.hpp>
+#include <aftertouch/checkpoint.hpp>
+#include <aftertouch/detail/handler_scope.hpp>
+#include <aftertouch/detail/reporter.hpp>
+#include <aftertouch/error.hpp>
+#include <aftertouch/handler.hpp>
+#include <aftertouch/options.hpp>
+#include <aftertouch/rebuild.hpp>
+
+/// \file
+/// The batch that a pipeline works on, from its reading to its commit, and the handler that it goes
+/// to.
+
+namespace aftertouch::detail {
+
+template <class S, class H, class B>
+class BatchInHand {
+public:
+    using T = typename S::Record;
+    using Session = typename B::Session;
+    using Position = typename Session::Position;
+
+    BatchInHand(S source, H handler, const B& database, const Options& options)
+        : source_{std::move(source)},
+          handler_{std::move(handler)},
+          database_{database},
+          options_{options},
+          reader_{options, source_.order().empty()} {}
+
+    [[nodiscard]] const S& source() const noexcept { return source_; }
+
+    /// Gets ready for a session that has been brought up.
+    void prepare(Session& session, const Capture& capture) {
+        writer_.prepare(
+            capture.imaged, session.key_folds(),
+            [&session](
+                std::span<const Value> keys, const RowSink& sink) { session.fetch(keys, sink); },
+            source_.filter());
+        drop();
+    }
+
+    /// Nothing is in hand.
+    void drop() noexcept { event_id_.clear(); }
+    /// Where the batch ends; empty while there is none.
+    [[nodiscard]] const std::string& event_id() const noexcept { return event_id_; }
+
+    /// Takes the position of the log's end, and with `rebuild` begins one: tells the handler, in
+    /// the session's transaction.
+    void start_over(Session& session, const RebuildCursor& last, bool rebuild) {
+        drop();
+        next_ = {session.log(), session.head().text(), {}};
+        next_.rebuild.generation = last.generation;
+        if (!rebuild) { return; }
+        next_.rebuild.generation += 1;
+        next_.rebuild.running = true;
+        next_.rebuild.total = session.count_rows();
+        in_handler(session,
+            [&](auto& tx) { tell_rebuild_started<T>(handler_, next_.rebuild.generation, tx); });
+    }
+
+    /// Reads what comes behind `from`; answers whether there was anything.
+    [[nodiscard]] bool read(Session& session, const Checkpoint& checkpoint, Position from) {
+        began_ = Clock::now();
+        // An event id is the log's name and a position.
+        const std::string event = session.event_id({});
+        writer_.clear(event.substr(0, event.rfind(':')));
+        next_ = checkpoint;
+        was_rebuilding_ = checkpoint.rebuild.running;
+        head_ = options_.skip_own_changes ? session.head() : Position{};
+        const std::size_t passed = read_in_scope(session, from);
+        next_.position = reader_.end().text();
+        if (passed == 0 && !was_rebuilding_) { return false; }
+        event_id_ = session.event_id(reader_.end());
+        return true;
+    }
+    /// How far the log was read.
+    [[nodiscard]] Position end() const noexcept { return reader_.end(); }
+
+    /// Hands the batch over.
+    void hand_over_to_handler(Session& session, bool replay, std::int64_t attempts) {
+        in_handler(session, [&](auto& tx) {
+            if (writer_.size() != 0) {
+                hand_over<S::mode>(handler_,
+                    writer_.seal({event_id_, next_.rebuild.generation, attempts, replay}), tx);
+                if (writer_.failed_read()) { std::rethrow_exception(writer_.failed_read()); }
+            }
+            if (was_rebuilding_ && !next_.rebuild.running) {
+                tell_rebuild_finished<T>(handler_, next_.rebuild.generation, tx);
+            }
+        });
+        if (options_.skip_own_changes) { session.mark_own_changes(head_); }
+    }
+
+    /// The checkpoint that the batch leads to.
+    [[nodiscard]] Checkpoint take_next() { return std::move(next_); }
+
+    /// What there is to say of it when it is committed; then nothing is in hand.
+    [[nodiscard]] CommittedBatch committed() {
+        return {std::exchange(event_id_, {}), writer_.size(), writer_.present(),
+            Clock::now() - began_, was_rebuilding_};
+    }
+
+private:
+    // A filter runs while the batch is read, and may no more call the database than a handler.
+    [[nodiscard]] std::size_t read_in_scope(Session& session, Position from) {
+        const HandlerScope scope{&database_};
+        return reader_.read(session, from, next_.rebuild, writer_);
+    }
+
+    // What the handler does must stay inside the transaction that was begun for it (K2).
+    template <class Work>
+    void in_handler(Session& session, Work work) {
+        {
+            const HandlerScope scope{&database_};
+            work(session.transaction());
+        }
+        if (session.intact()) { return; }
+        throw Error{Errc::transaction_lost,
+            "the handler of pipeline " + options_.name +
+                " ended the batch's transaction (a COMMIT, a ROLLBACK, or an "
+                "error that made the database roll back): nothing of the batch stays, and the "
+                "handler must leave it open"};
+    }
+
+    S source_;
+    H handler_;
+    const B& database_;
+    const Options& options_;
+    BatchReader<T, Session> reader_;
+    BatchWriter<T> writer_;
+    Checkpoint next_; // as the transaction in hand will leave it
+    Position head_;   // of the log before the handler ran
+    std::string event_id_;
+    Clock::time_point began_{};
+    bool was_rebuilding_ = false;
+};
+
+} // namespace aftertouch::detail

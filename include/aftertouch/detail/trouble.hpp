@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <utility>
+
+#include <aftertouch/cycle.hpp>
+#include <aftertouch/error.hpp>
+
+/// \file
+/// What went wrong in a step, and what it means for the cycle.
+
+namespace aftertouch::detail {
+
+/// Where a step stood when it threw.
+struct StepFacts {
+    Step step = Step::stop;
+    bool in_doubt = false;    ///< a commit was sent
+    bool aborted = false;     ///< the pipeline was told to stop and the handler's time is over
+    std::int64_t version = 0; ///< of the checkpoint before
+};
+
+class Trouble {
+public:
+    [[nodiscard]] const std::exception_ptr& error() const noexcept { return error_; }
+    [[nodiscard]] const std::string& message() const noexcept { return message_; }
+
+    /// Keeps the exception that is being handled, and says what it means.
+    [[nodiscard]] Happened caught(const StepFacts& facts) {
+        error_ = std::current_exception();
+        doubtful_ = nullptr;
+        try {
+            throw;
+        } catch (const Error& error) {
+            message_ = error.what();
+            if (error.code() == Errc::fenced) { return Happened::outrun; }
+            return judge(facts, error.retryable(), error.in_doubt());
+        } catch (const std::exception& error) { message_ = error.what(); } catch (...) {
+            message_ = "the handler threw something that is no std::exception";
+        }
+        return judge(facts, false, false);
+    }
+
+    /// *Throws* the error of a commit that doesn't pass by itself, where the checkpoint's version
+    /// shows that the commit hasn't happened: it would fail again for ever (K6).
+    void refuse_lost_commit(std::int64_t version) {
+        const std::exception_ptr error = std::exchange(doubtful_, nullptr);
+        if (error && doubtful_version_ == version) { std::rethrow_exception(error); }
+    }
+
+private:
+    [[nodiscard]] Happened judge(const StepFacts& facts, bool retryable, bool in_doubt) noexcept {
+        if (facts.in_doubt || in_doubt) {
+            doubtful_ = retryable ? nullptr : error_;
+            doubtful_version_ = facts.version;
+            return Happened::in_doubt;
+        }
+        // A handler's errors are its own, unless it was told to stop.
+        if (facts.step == Step::handle) {
+            return facts.aborted ? Happened::trouble : Happened::error;
+        }
+        return retryable ? Happened::trouble : Happened::error;
+    }
+
+    std::exception_ptr error_;
+    std::string message_;
+    std::exception_ptr doubtful_; // of a commit that failed for good, if it didn't happen
+    std::int64_t doubtful_version_ = 0;
+};
+
+} // namespace aftertouch::detail

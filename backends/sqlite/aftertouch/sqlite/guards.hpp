@@ -14,6 +14,7 @@
 #include <aftertouch/sqlite/dialect.hpp>
 #include <aftertouch/sqlite/expressions.hpp>
 #include <aftertouch/sqlite/own_tables.hpp>
+#include <aftertouch/sqlite/row_to_come.hpp>
 
 /// \file
 /// Guards against REPLACE: it removes rows that stand in a new row's way, and no trigger runs for
@@ -29,7 +30,7 @@ namespace aftertouch::sqlite {
 class GuardWriter {
 public:
     GuardWriter(std::int64_t id, const Capture& capture, const TableFacts& facts)
-        : id_{id}, capture_{capture}, facts_{facts} {
+        : id_{id}, capture_{capture}, facts_{facts}, row_{id, facts} {
         for (const UniqueIndex& index : facts.unique) {
             // A row with the key of NEW is touched by the change itself; only an image needs it.
             if (capture.images || !is_key(index)) {
@@ -40,22 +41,24 @@ public:
 
     /// Before an insertion; empty where nothing but the key is unique.
     [[nodiscard]] std::string insert() const {
-        return body(false, [](const Guarded&) { return true; }) + rowid(false);
+        return body(false, [](const GuardedIndex&) { return true; }) + rowid(false);
     }
 
     /// Before an update of one of `update_columns()`.
     [[nodiscard]] std::string update() const {
-        return body(true, [](const Guarded&) { return true; });
+        return body(true, [](const GuardedIndex&) { return true; });
     }
     [[nodiscard]] std::vector<std::string> update_columns() const {
         std::vector<std::string> columns;
-        for (const Guarded& guarded : guarded_) { detail::add_names(columns, guarded.columns); }
+        for (const GuardedIndex& guarded : guarded_) {
+            detail::add_names(columns, guarded.columns);
+        }
         return columns;
     }
 
     /// Before an update that gives a row another number, by whichever of its names.
     [[nodiscard]] std::string renumber() const {
-        return body(true, [&](const Guarded& guarded) {
+        return body(true, [&](const GuardedIndex& guarded) {
             return detail::has_name(guarded.columns, facts_.rowid_alias);
         }) + rowid(true);
     }
@@ -69,52 +72,38 @@ public:
     [[nodiscard]] std::optional<SchemaObject> row_table() const {
         const std::vector<std::string> columns = row_table_columns();
         if (columns.empty()) { return std::nullopt; }
-        std::string list;
-        for (const std::string& name : columns) {
-            const ColumnFacts& column = *facts_.column(name);
-            list += (list.empty() ? "" : ", ") + quoted(name) + ' ' + column.affinity +
-                    " COLLATE " + quoted(column.collation);
-            if (!column.generated.empty()) { list += " AS (" + column.generated + ')'; }
-        }
-        return SchemaObject{"table", dialect::row_table(id_),
-            "CREATE TABLE " + quoted(dialect::row_table(id_)) + " (" + list + ")",
+        return SchemaObject{"table", dialect::row_table(id_), row_.table(columns),
             "Empty but while a guard of " + capture_.name +
                 " runs: the row to come, with the types of its columns."};
     }
 
 private:
-    struct Guarded {
-        UniqueIndex index;
-        std::vector<std::string>
-            columns; ///< all that its terms and its condition are computed from
-    };
-
     template <class Which>
     [[nodiscard]] std::string body(bool update, Which which) const {
         std::string text;
         bool laid_out = false;
-        for (const Guarded& guarded : guarded_) {
+        for (const GuardedIndex& guarded : guarded_) {
             if (!which(guarded)) { continue; }
-            if (needs_row_table(guarded) && !laid_out) {
+            if (row_.needs_table(guarded) && !laid_out) {
                 laid_out = true;
-                text += lay_out(update);
+                text += row_.fill(row_table_columns(), update);
             }
             text += guard(guarded, update);
         }
-        return laid_out ? text + "  DELETE FROM " + quoted(dialect::row_table(id_)) + ";\n" : text;
+        return laid_out ? text + row_.empty() : text;
     }
 
     // ------------------------------------------------------------------------------ one index
 
-    [[nodiscard]] std::string guard(const Guarded& guarded, bool update) const {
+    [[nodiscard]] std::string guard(const GuardedIndex& guarded, bool update) const {
         std::string found;
-        const std::string row = row_of(guarded, update);
+        const std::string row = row_.rows(guarded, update);
         for (const UniqueIndex::Term& term : guarded.index.terms) {
             found += (found.empty() ? "(" : " AND (") + term.expression + ") COLLATE " +
                      quoted(term.collation);
             const ColumnFacts* column = facts_.column(term.column);
             const bool plain = !term.column.empty() && column->generated.empty();
-            found += plain ? " = " + value_of(*column)
+            found += plain ? " = " + row_.value_of(*column)
                            : " IN (SELECT " + term.expression + " FROM " + row + ')';
         }
         if (const std::string& predicate = guarded.index.predicate; !predicate.empty()) {
@@ -124,12 +113,13 @@ private:
                          row + ')';
             }
         }
-        return touch(found, update) + touch_by_default(guarded, update);
+        return touch(found, update, !row_.may_be_two(guarded, update)) +
+               touch_by_default(guarded, update);
     }
 
     // REPLACE puts the default where NULL isn't allowed. One that can't be computed here could be
     // anything.
-    [[nodiscard]] std::string touch_by_default(const Guarded& guarded, bool update) const {
+    [[nodiscard]] std::string touch_by_default(const GuardedIndex& guarded, bool update) const {
         std::string text;
         for (const std::string& name : guarded.columns) {
             const ColumnFacts& column = *facts_.column(name);
@@ -198,86 +188,10 @@ private:
                                    : text + " OR NEW." + quoted(facts_.rowid_alias) + " = -1";
     }
 
-    // ------------------------------------------------------------------------- the row to come
-
-    [[nodiscard]] std::string value_of(const ColumnFacts& column) const {
-        const std::string value = "NEW." + quoted(column.name);
-        const std::string otherwise =
-            column.not_null ? default_in_trigger(column.fallback) : std::string{};
-        return otherwise.empty() ? value : "coalesce(" + value + ", " + otherwise + ')';
-    }
-
-    // Where the index's columns are laid out under their names.
-    [[nodiscard]] std::string row_of(const Guarded& guarded, bool update) const {
-        if (needs_row_table(guarded)) { return quoted(dialect::row_table(id_)); }
-        return '(' + select_row(guarded.columns, true, update) + ')';
-    }
-
-    [[nodiscard]] std::string lay_out(bool update) const {
-        std::string names;
-        std::vector<std::string> stored;
-        for (const std::string& name : row_table_columns()) {
-            if (!facts_.column(name)->generated.empty()) { continue; }
-            stored.push_back(name);
-            names += (names.empty() ? "" : ", ") + quoted(name);
-        }
-        return "  INSERT INTO " + quoted(dialect::row_table(id_)) + " (" + names + ") " +
-               select_row(stored, false, update) + ";\n";
-    }
-
-    // NEW's values. Where SQLite is going to number the row, a second row has the number that it
-    // will take.
-    [[nodiscard]] std::string select_row(
-        const std::vector<std::string>& columns, bool named, bool update) const {
-        const auto select = [&](const std::string& number) {
-            std::string text;
-            for (const std::string& name : columns) {
-                const bool alias = detail::same_name(name, facts_.rowid_alias);
-                text += (text.empty() ? "SELECT " : ", ") +
-                        (alias && !number.empty() ? number : value_of(*facts_.column(name)));
-                if (named) { text += " AS " + quoted(name); }
-            }
-            return text;
-        };
-        std::string text = select({});
-        if (!update && detail::has_name(columns, facts_.rowid_alias)) {
-            text += " UNION ALL " + select(next_number()) + " WHERE NEW." +
-                    quoted(facts_.rowid_alias) + " = -1";
-        }
-        return text;
-    }
-
-    [[nodiscard]] std::string next_number() const {
-        const std::string rows = "(SELECT coalesce(max(" + quoted(facts_.rowid_alias) +
-                                 "), 0) + 1 FROM " + quoted(facts_.name) + ')';
-        if (!facts_.autoincrement) { return rows; }
-        return "max(" + rows + ", coalesce((SELECT seq + 1 FROM sqlite_sequence WHERE name = " +
-               quoted_text(facts_.name) + "), 0))";
-    }
-
-    [[nodiscard]] bool needs_row_table(const Guarded& guarded) const {
-        const UniqueIndex& index = guarded.index;
-        const bool differs =
-            std::any_of(index.terms.begin(), index.terms.end(), [&](const UniqueIndex::Term& term) {
-                return term.column.empty() && !same_over_new(term.expression, facts_);
-            });
-        if (differs || !same_over_new(index.predicate, facts_)) { return true; }
-        // A generated column in NEW is computed from what is given, not from what is going to be
-        // stored.
-        const bool generated = std::any_of(guarded.columns.begin(), guarded.columns.end(),
-            [&](const std::string& name) { return !facts_.column(name)->generated.empty(); });
-        return generated && std::any_of(guarded.columns.begin(), guarded.columns.end(),
-                                [&](const std::string& name) {
-                                    const ColumnFacts& column = *facts_.column(name);
-                                    return detail::same_name(name, facts_.rowid_alias) ||
-                                           (column.not_null && !column.fallback.empty());
-                                });
-    }
-
     [[nodiscard]] std::vector<std::string> row_table_columns() const {
         std::vector<std::string> columns;
-        for (const Guarded& guarded : guarded_) {
-            if (needs_row_table(guarded)) { detail::add_names(columns, guarded.columns); }
+        for (const GuardedIndex& guarded : guarded_) {
+            if (row_.needs_table(guarded)) { detail::add_names(columns, guarded.columns); }
         }
         return columns;
     }
@@ -316,7 +230,8 @@ private:
     std::int64_t id_;
     const Capture& capture_;
     const TableFacts& facts_;
-    std::vector<Guarded> guarded_;
+    RowToCome row_;
+    std::vector<GuardedIndex> guarded_;
 };
 
 } // namespace aftertouch::sqlite

@@ -127,6 +127,7 @@ concept StorageBackend = requires(B& database, const SessionRequest& request,
     { database.position_before(capture, Timestamp{}) } -> std::same_as<std::string>;
     { database.install_script(capture) } -> std::same_as<Script>;
     { database.remove_script(capture) } -> std::same_as<Script>;
+    { database.status_script() } -> std::same_as<Script>;
     { database.differences(capture) } -> std::same_as<std::vector<Difference>>;
     { database.install(capture, mode) } -> std::same_as<bool>;
     database.remove(capture);

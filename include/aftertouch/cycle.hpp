@@ -47,8 +47,9 @@ inline constexpr std::size_t happened_count = static_cast<std::size_t>(Happened:
 ///
 /// It keeps these promises, whatever happens in whatever order: `advance` comes only behind
 /// `handle` that was done (K2); a transaction that was begun and not committed ends with `undo`;
-/// after an unknown commit the checkpoint is read again before anything else (K6); after `fail`
-/// nothing happens until `start` (F1); once a stop is asked for, no batch begins.
+/// after an unknown commit the checkpoint is read again before anything else (K6); without a
+/// checkpoint nothing is read before `start_over` (K4); after `fail` nothing happens until `start`
+/// (F1); once a stop is asked for, or while paused, no batch and no rebuild begins.
 class Cycle {
 public:
     /// Begins, whatever was before.
@@ -95,7 +96,7 @@ private:
             case Step::handle:
                 return happened == Happened::done ? Step::advance : undo(after_problem(happened));
             case Step::start_over:
-                if (happened == Happened::done) { rebuild_wanted_ = false; }
+                if (happened == Happened::done) { rebuild_wanted_ = nowhere_ = false; }
                 return committed(happened);
             case Step::advance:
             case Step::note: return committed(happened);
@@ -114,8 +115,8 @@ private:
             open_wanted_ = false;
             return Step::open;
         }
-        if (rebuild_wanted_) { return Step::start_over; }
-        return paused_ ? Step::wait : step;
+        if (paused_) { return Step::wait; }
+        return rebuild_wanted_ || nowhere_ ? Step::start_over : step;
     }
 
     [[nodiscard]] Step look() noexcept { return between(rebuilding_ ? Step::begin : Step::poll); }
@@ -125,11 +126,11 @@ private:
         return Step::undo;
     }
 
-    [[nodiscard]] static Step after_problem(Happened happened) noexcept {
+    [[nodiscard]] Step after_problem(Happened happened) noexcept {
         switch (happened) {
             case Happened::drifted:
             case Happened::outrun: return Step::open;
-            case Happened::no_checkpoint: return Step::start_over;
+            case Happened::no_checkpoint: nowhere_ = true; return Step::start_over;
             case Happened::in_doubt:
             case Happened::trouble: return Step::back_off;
             default: return Step::fail;
@@ -137,6 +138,7 @@ private:
     }
 
     [[nodiscard]] Step opened(Happened happened) noexcept {
+        nowhere_ = false;
         if (happened == Happened::done) { return look(); }
         const Step then = after_problem(happened);
         return then == Step::fail ? then : between(then);
@@ -169,6 +171,7 @@ private:
     bool paused_ = false;
     bool rebuild_wanted_ = false;
     bool open_wanted_ = false;
+    bool nowhere_ = false; // no checkpoint to go on from
 };
 
 } // namespace aftertouch

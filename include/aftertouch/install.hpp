@@ -55,6 +55,12 @@ template <StorageBackend B, ChangeSource S>
     return database.install_script(source.capture());
 }
 
+/// A query that tells a person how far each pipeline of this database has come. Reads only.
+template <StorageBackend B>
+[[nodiscard]] Script status_script(B& database) {
+    return database.status_script();
+}
+
 /// What `remove` would run in this database.
 template <StorageBackend B, ChangeSource S>
 [[nodiscard]] Script remove_script(B& database, const S& source) {

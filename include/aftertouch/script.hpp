@@ -36,6 +36,15 @@ public:
         return *this;
     }
 
+    /// The same between `begin` and `commit`, so that it runs whole or not at all; an empty one
+    /// stays empty.
+    [[nodiscard]] Script in_transaction(std::string comment, std::string begin) const {
+        Script whole;
+        if (empty()) { return whole; }
+        whole.add(std::move(comment), std::move(begin)).add(*this).add({}, "COMMIT");
+        return whole;
+    }
+
     [[nodiscard]] const std::vector<ScriptStatement>& statements() const& noexcept {
         return statements_;
     }

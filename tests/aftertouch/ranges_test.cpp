@@ -46,13 +46,14 @@ private:
     const at::Batch<Item>* batch_ = nullptr;
 };
 
-}  // namespace
+} // namespace
 
 TEST_CASE("views pick changes, keys and rows of a batch") {
     const Filled filled;
     const auto& changes = filled.batch().changes();
-    const std::vector<std::int64_t> ids = changes | at::views::of(at::Operation::inserted, at::Operation::deleted) |
-                                          at::views::keys | ranges::to<std::vector<std::int64_t>>();
+    const std::vector<std::int64_t> ids =
+        changes | at::views::of(at::Operation::inserted, at::Operation::deleted) | at::views::keys |
+        ranges::to<std::vector<std::int64_t>>();
     CHECK(ids == std::vector<std::int64_t>{1, 1});
 
     std::string before;

@@ -17,8 +17,9 @@
 #include <aftertouch/sqlite.hpp>
 
 /// \file
-/// A process that follows a database is killed (SIGKILL) before and after every statement that it runs, each in a run of
-/// its own, until a run comes to its end. What it left is checked, then another process goes on from there.
+/// A process that follows a database is killed (SIGKILL) before and after every statement that it
+/// runs, each in a run of its own, until a run comes to its end. What it left is checked, then
+/// another process goes on from there.
 
 namespace at = aftertouch;
 
@@ -35,7 +36,7 @@ struct Total {
     std::int64_t amount = 0;
 };
 
-}  // namespace
+} // namespace
 
 template <>
 struct aftertouch::EntityTraits<Total> {
@@ -60,7 +61,8 @@ void install_fuse(sqlite3* handle) {
     sqlite3_exec(handle, "PRAGMA synchronous = OFF", nullptr, nullptr, nullptr);
 }
 
-// Adds differences, and writes down each change that it was given: both show what comes twice, or not at all.
+// Adds differences, and writes down each change that it was given: both show what comes twice, or
+// not at all.
 class Adding {
 public:
     explicit Adding(at::sqlite::Database* beside = nullptr) : beside_{beside} {}
@@ -74,8 +76,12 @@ public:
     template <class Tx>
     void operator()(const at::Batch<Order>& batch, Tx& tx) {
         for (const at::Change<Order>& change : batch.changes()) {
-            if (change.before() != nullptr) { add(tx, change.before()->customer, -change.before()->amount); }
-            if (change.after() != nullptr) { add(tx, change.after()->customer, change.after()->amount); }
+            if (change.before() != nullptr) {
+                add(tx, change.before()->customer, -change.before()->amount);
+            }
+            if (change.after() != nullptr) {
+                add(tx, change.after()->customer, change.after()->amount);
+            }
             write(tx, "INSERT INTO ledger (change) VALUES ($1)", change.idempotency_key());
         }
     }
@@ -83,8 +89,10 @@ public:
 private:
     template <class Tx>
     static void add(Tx& tx, const std::string& customer, std::int64_t amount) {
-        tx.execute("INSERT INTO total (customer, amount) VALUES ($1, $2) ON CONFLICT (customer) DO UPDATE SET amount = amount + "
-                   "excluded.amount", customer, amount);
+        tx.execute("INSERT INTO total (customer, amount) VALUES ($1, $2) ON CONFLICT (customer) DO "
+                   "UPDATE SET amount = amount + "
+                   "excluded.amount",
+            customer, amount);
     }
 
     // A double keeps its ledger beside the transaction.
@@ -104,7 +112,7 @@ struct Scene {
     std::string what;
     bool wal = false;
     std::function<void(at::sqlite::Database&, const std::function<bool()>& run_once)> play;
-    bool up_to_date = true;  // before it begins
+    bool up_to_date = true; // before it begins
 };
 
 const std::string path = "kill-" + std::to_string(getpid()) + ".db";
@@ -112,14 +120,19 @@ const std::string ledger_path = "kill-" + std::to_string(getpid()) + "-ledger.db
 
 void remove_files() {
     for (const std::string& file : {path, ledger_path, path + ".fresh", ledger_path + ".fresh"}) {
-        for (const char* suffix : {"", "-wal", "-shm", "-journal"}) { std::filesystem::remove(file + suffix); }
+        for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+            std::filesystem::remove(file + suffix);
+        }
     }
 }
 
-[[nodiscard]] at::sqlite::Database open(bool wal = false) { return at::sqlite::Database{path, {.wal = wal, .on_open = install_fuse}}; }
+[[nodiscard]] at::sqlite::Database open(bool wal = false) {
+    return at::sqlite::Database{path, {.wal = wal, .on_open = install_fuse}};
+}
 
 void change_orders(at::sqlite::Database& database) {
-    database.execute("UPDATE \"order\" SET amount = amount + 1, customer = 'c' || (id % 4) WHERE id % 2 = 0");
+    database.execute(
+        "UPDATE \"order\" SET amount = amount + 1, customer = 'c' || (id % 4) WHERE id % 2 = 0");
     database.execute("DELETE FROM \"order\" WHERE id % 7 = 0");
     database.execute("UPDATE \"order\" SET id = id + 100 WHERE id < 4");
     database.execute("INSERT INTO \"order\" VALUES (7, 'c7', 70), (50, 'c5', 50)");
@@ -129,7 +142,8 @@ const auto totals = at::source<Order>().images();
 
 template <class Work>
 void with_pipeline(at::sqlite::Database& database, at::sqlite::Database* beside, Work work) {
-    at::Pipeline pipeline{totals, Adding{beside}, database, {.name = "totals", .batch_size = 5, .observer = {}}};
+    at::Pipeline pipeline{
+        totals, Adding{beside}, database, {.name = "totals", .batch_size = 5, .observer = {}}};
     work(pipeline);
 }
 
@@ -142,16 +156,20 @@ void make_database(const Scene& scene, bool beside) {
     at::sqlite::Database ledger{ledger_path};
     ledger.execute("CREATE TABLE ledger (change TEXT)");
     for (std::int64_t id = 1; id <= 16; ++id) {
-        database.execute("INSERT INTO \"order\" VALUES ($1, $2, $3)", id, "c" + std::to_string(id % 3), id);
+        database.execute(
+            "INSERT INTO \"order\" VALUES ($1, $2, $3)", id, "c" + std::to_string(id % 3), id);
     }
     if (scene.up_to_date) {
-        with_pipeline(database, beside ? &ledger : nullptr, [](auto& pipeline) { pipeline.drain(); });
+        with_pipeline(
+            database, beside ? &ledger : nullptr, [](auto& pipeline) { pipeline.drain(); });
     }
 }
 
 // Making a database takes longer than what is tested with it: it is made once and copied.
 void copy_database(const std::string& from, const std::string& to) {
-    for (const char* suffix : {"-wal", "-shm", "-journal"}) { std::filesystem::remove(to + suffix); }
+    for (const char* suffix : {"-wal", "-shm", "-journal"}) {
+        std::filesystem::remove(to + suffix);
+    }
     std::filesystem::copy_file(from, to, std::filesystem::copy_options::overwrite_existing);
 }
 
@@ -163,9 +181,8 @@ void copy_database(const std::string& from, const std::string& to) {
             at::sqlite::Database database = open();
             at::sqlite::Database ledger{ledger_path};
             Fuse::left = n;
-            with_pipeline(database, beside ? &ledger : nullptr, [&](auto& pipeline) {
-                scene.play(database, [&] { return pipeline.run_once(); });
-            });
+            with_pipeline(database, beside ? &ledger : nullptr,
+                [&](auto& pipeline) { scene.play(database, [&] { return pipeline.run_once(); }); });
         } catch (const std::exception& error) {
             std::cerr << scene.what << ", statement " << n << ": " << error.what() << std::endl;
             _exit(2);
@@ -186,22 +203,31 @@ void copy_database(const std::string& from, const std::string& to) {
 
 // What was handled is what the checkpoint says, and nothing twice.
 [[nodiscard]] std::string fault_left(at::sqlite::Database& database, at::sqlite::Database& ledger) {
-    if (database.query(at::type<std::string>, "PRAGMA integrity_check").at(0) != "ok") { return "the file is damaged"; }
-    if (number(ledger, "SELECT count(*) - count(DISTINCT change) FROM ledger") != 0) { return "a change was handled twice"; }
+    if (database.query(at::type<std::string>, "PRAGMA integrity_check").at(0) != "ok") {
+        return "the file is damaged";
+    }
+    if (number(ledger, "SELECT count(*) - count(DISTINCT change) FROM ledger") != 0) {
+        return "a change was handled twice";
+    }
     return {};
 }
 
-[[nodiscard]] std::string fault_at_end(at::sqlite::Database& database, at::sqlite::Database& ledger) {
+[[nodiscard]] std::string fault_at_end(
+    at::sqlite::Database& database, at::sqlite::Database& ledger) {
     if (std::string fault = fault_left(database, ledger); !fault.empty()) { return fault; }
     const std::string scratch = "SELECT customer, sum(amount) FROM \"order\" GROUP BY customer";
     const std::string derived = "SELECT customer, amount FROM total WHERE amount <> 0";
-    if (number(database, "SELECT count(*) FROM (SELECT * FROM (" + scratch + ") EXCEPT " + derived + ")") != 0 ||
-        number(database, "SELECT count(*) FROM (SELECT * FROM (" + derived + ") EXCEPT " + scratch + ")") != 0) {
+    if (number(database,
+            "SELECT count(*) FROM (SELECT * FROM (" + scratch + ") EXCEPT " + derived + ")") != 0 ||
+        number(database,
+            "SELECT count(*) FROM (SELECT * FROM (" + derived + ") EXCEPT " + scratch + ")") != 0) {
         return "the totals differ from a computation from scratch";
     }
-    const bool rebuilt = number(ledger, "SELECT count(*) FROM ledger WHERE change LIKE '%:r2:%'") != 0;
+    const bool rebuilt =
+        number(ledger, "SELECT count(*) FROM ledger WHERE change LIKE '%:r2:%'") != 0;
     const std::string handled = "SELECT count(*) FROM ledger WHERE change NOT LIKE '%:r%'";
-    if (!rebuilt && number(ledger, handled) > number(database, "SELECT count(*) FROM aftertouch_log")) {
+    if (!rebuilt &&
+        number(ledger, handled) > number(database, "SELECT count(*) FROM aftertouch_log")) {
         return "more changes were handled than there are";
     }
     return {};
@@ -227,9 +253,12 @@ struct Result {
         at::sqlite::Database beside_ledger{ledger_path};
         at::sqlite::Database& ledger = beside ? beside_ledger : database;
         std::string fault = fault_left(database, ledger);
-        with_pipeline(database, beside ? &beside_ledger : nullptr, [](auto& pipeline) { pipeline.drain(); });
+        with_pipeline(
+            database, beside ? &beside_ledger : nullptr, [](auto& pipeline) { pipeline.drain(); });
         if (fault.empty()) { fault = fault_at_end(database, ledger); }
-        if (!fault.empty()) { result.faults.push_back("killed at statement end " + std::to_string(n) + ": " + fault); }
+        if (!fault.empty()) {
+            result.faults.push_back("killed at statement end " + std::to_string(n) + ": " + fault);
+        }
     }
     remove_files();
     return result;
@@ -264,17 +293,22 @@ void expect_no_fault(const Scene& scene) {
     CHECK(result.faults == std::vector<std::string>{});
 }
 
-}  // namespace
+} // namespace
 
 TEST_CASE("K1: killed before and after every statement while it follows, rollback journal") {
     expect_no_fault({"live", false, live, true});
 }
-TEST_CASE("K1: killed before and after every statement while it follows, WAL") { expect_no_fault({"live", true, live, true}); }
+TEST_CASE("K1: killed before and after every statement while it follows, WAL") {
+    expect_no_fault({"live", true, live, true});
+}
 TEST_CASE("K1: killed before and after every statement of a replay, rollback journal") {
     expect_no_fault({"replay", false, replay, true});
 }
-TEST_CASE("K1: killed before and after every statement of a replay, WAL") { expect_no_fault({"replay", true, replay, true}); }
-TEST_CASE("K1: killed before and after every statement of a first start and rebuild, rollback journal") {
+TEST_CASE("K1: killed before and after every statement of a replay, WAL") {
+    expect_no_fault({"replay", true, replay, true});
+}
+TEST_CASE(
+    "K1: killed before and after every statement of a first start and rebuild, rollback journal") {
     expect_no_fault({"rebuild", false, rebuild, false});
 }
 TEST_CASE("K1: killed before and after every statement of a first start and rebuild, WAL") {

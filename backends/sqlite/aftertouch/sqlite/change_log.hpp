@@ -26,7 +26,8 @@
 
 namespace aftertouch::sqlite {
 
-/// A place in the log. One writer commits at a time, so a number is all it takes (design: positions).
+/// A place in the log. One writer commits at a time, so a number is all it takes (design:
+/// positions).
 struct Position {
     std::int64_t seq = 0;
     friend auto operator<=>(const Position&, const Position&) = default;
@@ -44,7 +45,8 @@ struct Position {
 /// `julianday` to microseconds since 1970, and back.
 [[nodiscard]] inline Timestamp timestamp_of(double julian_day) {
     constexpr double unix_epoch = 2440587.5;
-    return Timestamp{std::chrono::microseconds{std::llround((julian_day - unix_epoch) * 86'400'000.0) * 1000}};
+    return Timestamp{
+        std::chrono::microseconds{std::llround((julian_day - unix_epoch) * 86'400'000.0) * 1000}};
 }
 [[nodiscard]] inline double julian_day(Timestamp time) {
     return 2440587.5 + static_cast<double>(time.time_since_epoch().count()) / 86'400'000'000.0;
@@ -55,23 +57,28 @@ struct LogFilter {
     std::int64_t capture = 0;
     std::size_t key_parts = 1;
     std::size_t imaged = 0;
-    std::string own_name{};                 ///< leave out changes that this pipeline made; empty: hand them over
-    std::vector<std::string> collations{};  ///< of the key parts, for comparing with a rebuild's cursor
-    std::string look_up{};  ///< reads a row of the source by its key; empty where not every operation is captured
+    std::string own_name{}; ///< leave out changes that this pipeline made; empty: hand them over
+    std::vector<std::string>
+        collations{};      ///< of the key parts, for comparing with a rebuild's cursor
+    std::string look_up{}; ///< reads a row of the source by its key; empty where not every
+                           ///< operation is captured
 };
 
 /// The log of one capture.
 class ChangeLog {
 public:
     ChangeLog(Connection& connection, std::string schema, LogFilter filter)
-        : connection_{&connection}, schema_{std::move(schema)}, filter_{std::move(filter)},
+        : connection_{&connection},
+          schema_{std::move(schema)},
+          filter_{std::move(filter)},
           has_changes_{dialect::has_changes(schema_, filter_.capture, skips_own())},
           head_{dialect::head(schema_)},
           read_all_{dialect::read_log(schema_, read({}))},
           read_reached_{dialect::read_log(schema_, read(filter_.collations))},
           follow_up_{dialect::follow_up(schema_, filter_.capture, filter_.collations)} {
         for (std::size_t part = 0; wide() && part < dialect::image_parts(filter_.imaged); ++part) {
-            read_parts_.push_back(dialect::read_image_part(schema_, filter_.capture, part, width(part)));
+            read_parts_.push_back(
+                dialect::read_image_part(schema_, filter_.capture, part, width(part)));
         }
     }
 
@@ -92,28 +99,32 @@ public:
         return any(has_changes_, values_);
     }
 
-    /// Passes changes behind `from` to `sink` until it answers false for one that it didn't take, or `limit` are passed.
-    /// With `reached`, only changes of keys up to it.
+    /// Passes changes behind `from` to `sink` until it answers false for one that it didn't take,
+    /// or `limit` are passed. With `reached`, only changes of keys up to it.
     ///
     /// *Returns* where to go on, and whether there may be more: the end of the log if there isn't.
     template <class Sink>
-    std::pair<Position, bool> read(Position from, std::size_t limit, const std::vector<Value>* reached, Sink&& sink) {
+    std::pair<Position, bool> read(
+        Position from, std::size_t limit, const std::vector<Value>* reached, Sink&& sink) {
         const Position end = std::max(head(), from);
         values_.assign({integer(from.seq), integer(static_cast<std::int64_t>(limit))});
-        if (skips_own() || reached != nullptr) { values_.emplace_back(Cell::text(filter_.own_name)); }
+        if (skips_own() || reached != nullptr) {
+            values_.emplace_back(Cell::text(filter_.own_name));
+        }
         if (reached != nullptr) { values_.insert(values_.end(), reached->begin(), reached->end()); }
         Position last = from;
         std::size_t passed = 0;
         bool full = false;
-        connection_->each(reached != nullptr ? read_reached_ : read_all_, values_, [&](const Statement& row) {
-            LogRow change = log_row(row);
-            if (is_settled(change, end) && !sink(change)) {
-                full = true;
-                return false;
-            }
-            last.seq = row[0].as_integer();
-            return ++passed < limit;
-        });
+        connection_->each(
+            reached != nullptr ? read_reached_ : read_all_, values_, [&](const Statement& row) {
+                LogRow change = log_row(row);
+                if (is_settled(change, end) && !sink(change)) {
+                    full = true;
+                    return false;
+                }
+                last.seq = row[0].as_integer();
+                return ++passed < limit;
+            });
         const bool more = full || passed == limit;
         return {more ? last : end, more};
     }
@@ -126,14 +137,16 @@ private:
         return std::min(filter_.imaged - part * dialect::image_columns, dialect::image_columns);
     }
     [[nodiscard]] dialect::LogRead read(std::vector<std::string> reached) const {
-        return {filter_.capture, filter_.key_parts, filter_.imaged, skips_own(), std::move(reached)};
+        return {
+            filter_.capture, filter_.key_parts, filter_.imaged, skips_own(), std::move(reached)};
     }
 
     [[nodiscard]] LogRow log_row(const Statement& row) {
         LogRow change;
         change.id.seq = row[0].as_integer();
         const std::string_view letter = row[1].bytes();
-        change.operation = operation_from(letter.empty() ? '\0' : letter.front()).value_or(Operation::touched);
+        change.operation =
+            operation_from(letter.empty() ? '\0' : letter.front()).value_or(Operation::touched);
         change.at = timestamp_of(row[2].as_real());
         cells_.resize(filter_.key_parts + 2 * filter_.imaged);
         for (std::size_t i = 0; i < filter_.key_parts; ++i) { cells_[i] = row[3 + i]; }
@@ -143,24 +156,34 @@ private:
     }
 
     void read_images(const Statement& row, LogRow& change) {
-        const bool before = change.operation != Operation::inserted;  // of a touch, where REPLACE may have removed the row
-        const bool after = change.operation == Operation::updated || change.operation == Operation::inserted;
+        const bool before =
+            change.operation !=
+            Operation::inserted; // of a touch, where REPLACE may have removed the row
+        const bool after =
+            change.operation == Operation::updated || change.operation == Operation::inserted;
         const std::size_t first = 3 + filter_.key_parts;
         bool there = before || after;
         if (wide()) {
             there = there && read_wide(change.id.seq);
         } else if (there = there && !row[first].is_null(); there) {
-            for (std::size_t i = 0; i < 2 * filter_.imaged; ++i) { cells_[filter_.key_parts + i] = row[first + 1 + i]; }
+            for (std::size_t i = 0; i < 2 * filter_.imaged; ++i) {
+                cells_[filter_.key_parts + i] = row[first + 1 + i];
+            }
         }
-        const std::span<const Cell> images = std::span<const Cell>{cells_}.subspan(filter_.key_parts);
+        const std::span<const Cell> images =
+            std::span<const Cell>{cells_}.subspan(filter_.key_parts);
         if (there && before) { change.before = images.first(filter_.imaged); }
         if (there && after) { change.after = images.last(filter_.imaged); }
     }
 
-    // A touch with an image is a row that stood in the way of another. What came next for its key tells whether REPLACE
-    // removed it: an insertion shows that it did, an update or deletion that it didn't. False: nothing has happened to it.
+    // A touch with an image is a row that stood in the way of another. What came next for its key
+    // tells whether REPLACE removed it: an insertion shows that it did, an update or deletion that
+    // it didn't. False: nothing has happened to it.
     [[nodiscard]] bool is_settled(LogRow& change, Position end) {
-        if (change.operation != Operation::touched || change.before.empty() || filter_.look_up.empty()) { return true; }
+        if (change.operation != Operation::touched || change.before.empty() ||
+            filter_.look_up.empty()) {
+            return true;
+        }
         const std::vector<Value> key{change.key.begin(), change.key.end()};
         if (const std::optional<Operation> next = next_operation(change.id.seq, key)) {
             change.operation = *next == Operation::inserted ? Operation::deleted : change.operation;
@@ -171,7 +194,8 @@ private:
         return !any(filter_.look_up, key);
     }
 
-    [[nodiscard]] std::optional<Operation> next_operation(std::int64_t seq, const std::vector<Value>& key) {
+    [[nodiscard]] std::optional<Operation> next_operation(
+        std::int64_t seq, const std::vector<Value>& key) {
         std::vector<Value> values{integer(seq)};
         values.insert(values.end(), key.begin(), key.end());
         std::optional<Operation> next;
@@ -191,7 +215,8 @@ private:
         return found;
     }
 
-    // An image of more than 900 columns lies in several tables; its values are copied, since each is read on its own.
+    // An image of more than 900 columns lies in several tables; its values are copied, since each
+    // is read on its own.
     [[nodiscard]] bool read_wide(std::int64_t seq) {
         wide_.resize(2 * filter_.imaged);
         const std::vector<Value> key{integer(seq)};
@@ -208,7 +233,9 @@ private:
             });
             if (!found) { return false; }
         }
-        for (std::size_t i = 0; i < wide_.size(); ++i) { cells_[filter_.key_parts + i] = Cell{wide_[i]}; }
+        for (std::size_t i = 0; i < wide_.size(); ++i) {
+            cells_[filter_.key_parts + i] = Cell{wide_[i]};
+        }
         return true;
     }
 
@@ -220,10 +247,10 @@ private:
     std::string read_all_;
     std::string read_reached_;
     std::string follow_up_;
-    std::vector<std::string> read_parts_;  // of a wide image
+    std::vector<std::string> read_parts_; // of a wide image
     std::vector<Value> values_;
     std::vector<Cell> cells_;
     std::vector<Value> wide_;
 };
 
-}  // namespace aftertouch::sqlite
+} // namespace aftertouch::sqlite

@@ -15,7 +15,8 @@
 #include <aftertouch/error.hpp>
 
 /// \file
-/// The door to SQLite: opens a handle, and turns SQLite's codes into `Error`. The only include of <sqlite3.h>.
+/// The door to SQLite: opens a handle, and turns SQLite's codes into `Error`. The only include of
+/// <sqlite3.h>.
 
 namespace aftertouch::sqlite {
 
@@ -40,17 +41,20 @@ namespace detail {
 [[nodiscard]] constexpr std::string_view advice(Errc code) noexcept {
     switch (code) {
         case Errc::busy:
-            return "another connection holds the lock: give writers a busy timeout and short transactions, "
+            return "another connection holds the lock: give writers a busy timeout and short "
+                   "transactions, "
                    "or use WAL (Options::wal)";
         case Errc::read_only:
-            return "the database can't be written here: check the rights of the file and its folder";
+            return "the database can't be written here: check the rights of the file and its "
+                   "folder";
         case Errc::not_a_database: return "check the path, or whether the file is encrypted";
         case Errc::disk_full: return "free space on the disk and start again: nothing was lost";
         default: return {};
     }
 }
 
-[[nodiscard]] inline Error error_of(sqlite3* handle, int code, std::string_view where, std::string_view sql) {
+[[nodiscard]] inline Error error_of(
+    sqlite3* handle, int code, std::string_view where, std::string_view sql) {
     const Errc errc = errc_of(code);
     std::string sentence{where};
     sentence += sentence.empty() ? "SQLite says: " : ": SQLite says: ";
@@ -60,7 +64,8 @@ namespace detail {
         sentence += "; ";
         sentence += what_to_do;
     }
-    return Error{errc, sentence, {.native_code = code, .statement = std::string{sql}, .where = std::string{where}}};
+    return Error{errc, sentence,
+        {.native_code = code, .statement = std::string{sql}, .where = std::string{where}}};
 }
 
 /// Throws what `code` means, unless it means success. `where` is the database's name for people.
@@ -74,17 +79,19 @@ struct Close {
     void operator()(sqlite3* handle) const noexcept { sqlite3_close_v2(handle); }
 };
 
-}  // namespace detail
+} // namespace detail
 
 /// How a database is opened.
 struct Options {
     /// How long SQLite itself waits for another connection's lock before a call fails as `busy`.
     std::chrono::milliseconds busy_timeout{5000};
-    /// Switches a file to the write-ahead log, for good; without it the file's journal mode stays as it is.
+    /// Switches a file to the write-ahead log, for good; without it the file's journal mode stays
+    /// as it is.
     bool wal = false;
     /// Refuses to write: for looking at a database, not for pipelines.
     bool read_only = false;
-    /// Called with every connection that is opened, before anything else: pragmas, functions, ATTACH.
+    /// Called with every connection that is opened, before anything else: pragmas, functions,
+    /// ATTACH.
     std::function<void(sqlite3*)> on_open{};
 };
 
@@ -96,11 +103,14 @@ public:
     /// Opens `path` (a file, ":memory:", or a `file:` URI).
     ///
     /// *Throws* `Error` (`not_a_database`, `database`, `invalid_argument`) with the path in it.
-    Handle(const std::string& path, const Options& options) : name_{path.empty() || path == ":memory:" ? "the database in memory" : path} {
+    Handle(const std::string& path, const Options& options)
+        : name_{path.empty() || path == ":memory:" ? "the database in memory" : path} {
         refuse_shared_cache(path);
-        const int access = options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+        const int access =
+            options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
         sqlite3* raw = nullptr;
-        const int code = sqlite3_open_v2(path.c_str(), &raw, access | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_URI, nullptr);
+        const int code = sqlite3_open_v2(
+            path.c_str(), &raw, access | SQLITE_OPEN_FULLMUTEX | SQLITE_OPEN_URI, nullptr);
         owned_.reset(raw);
         detail::check(raw, code, name_);
         raw_ = raw;
@@ -110,7 +120,8 @@ public:
     /// Uses somebody else's handle, which must outlive this object.
     explicit Handle(sqlite3* borrowed) : raw_{borrowed}, name_{"the borrowed connection"} {
         if (borrowed == nullptr) {
-            throw Error{Errc::invalid_argument, "borrow() got a null sqlite3*: open the database first"};
+            throw Error{
+                Errc::invalid_argument, "borrow() got a null sqlite3*: open the database first"};
         }
         const char* file = sqlite3_db_filename(borrowed, "main");
         if (file != nullptr && *file != '\0') { name_ = file; }
@@ -133,8 +144,9 @@ private:
     static void refuse_shared_cache(const std::string& path) {
         if (path.find("cache=shared") != std::string::npos) {
             throw Error{Errc::invalid_argument,
-                        path + ": a shared cache lets readers see changes that are rolled back later: open the "
-                               "database without cache=shared (threads share a Database object instead)"};
+                path + ": a shared cache lets readers see changes that are rolled back later: open "
+                       "the "
+                       "database without cache=shared (threads share a Database object instead)"};
         }
     }
 
@@ -142,8 +154,8 @@ private:
         sqlite3_extended_result_codes(raw_, 1);
         const auto timeout = static_cast<int>(options.busy_timeout.count());
         detail::check(raw_, sqlite3_busy_timeout(raw_, timeout), name_);
-        // A schema from elsewhere must not call this program's functions (SQLite manual, "Defense Against The Dark
-        // Arts"); our own triggers call none but date functions.
+        // A schema from elsewhere must not call this program's functions (SQLite manual, "Defense
+        // Against The Dark Arts"); our own triggers call none but date functions.
         sqlite3_db_config(raw_, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
         if (options.on_open) { options.on_open(raw_); }
         // The first read tells a database from any other file.
@@ -160,4 +172,4 @@ private:
     std::string name_;
 };
 
-}  // namespace aftertouch::sqlite
+} // namespace aftertouch::sqlite

@@ -208,6 +208,31 @@ inline constexpr std::int64_t follow_up_rows = 20'000;
            own(schema, "capture") + " AS c, " + own(schema, "meta") + " AS m WHERE c.name = $1";
 }
 
+/// For a person: each pipeline with its capture, its place, what it is behind, and its rebuild.
+[[nodiscard]] inline std::string status(const std::string& schema) {
+    const std::string log = own(schema, "log");
+    return "WITH word AS (SELECT pipeline, attempts, at, substr(checkpoint, 5) AS rest FROM " +
+           own(schema, "checkpoint") +
+           "),\n  place AS (SELECT *, substr(rest, 1, instr(rest, ' ') - 1) AS log, substr(rest, "
+           "instr(rest, ' ') + 1) AS tail "
+           "FROM word)\nSELECT p.pipeline, c.name AS capture,\n"
+           "  CASE WHEN p.tail LIKE '% r%' THEN 'rebuilding' ELSE 'following' END AS state,\n"
+           "  CAST(p.tail AS INTEGER) AS position,\n"
+           "  (SELECT count(*) FROM " +
+           log +
+           " WHERE seq > CAST(p.tail AS INTEGER) AND capture = c.id) AS lag_records,\n"
+           "  (SELECT coalesce(round((" +
+           std::string{now} + " - min(at)) * 86400, 3), 0) FROM " + log +
+           " WHERE seq > CAST(p.tail AS INTEGER) AND capture = c.id) AS lag_seconds,\n"
+           "  CASE WHEN p.tail LIKE '% r%' THEN substr(p.tail, instr(p.tail, ' r') + 2, "
+           "instr(substr(p.tail || ' ', instr(p.tail, "
+           "' r') + 1), ' ') - 2) END AS rebuild_done_of_total,\n"
+           "  p.attempts AS failed_attempts, datetime(p.at) AS written\nFROM place AS p LEFT "
+           "JOIN " +
+           own(schema, "capture") + " AS c ON p.log = (SELECT log_id FROM " + own(schema, "meta") +
+           ") || '.' || c.incarnation\nORDER BY p.pipeline";
+}
+
 /// The last change made before $1, days as `julianday` tells them.
 [[nodiscard]] inline std::string position_before(const std::string& schema) {
     return "SELECT coalesce(max(seq), 0) FROM " + own(schema, "log") + " WHERE at < $1";

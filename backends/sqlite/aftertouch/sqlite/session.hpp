@@ -34,13 +34,14 @@ namespace aftertouch::sqlite {
 /// The connection that a session works on: its own, or one that it shares under a mutex.
 struct SessionConnection {
     std::shared_ptr<Connection> connection;
-    std::shared_ptr<aftertouch::detail::FairMutex> shared;  ///< null for a connection of its own
+    std::shared_ptr<aftertouch::detail::FairMutex> shared; ///< null for a connection of its own
     std::chrono::milliseconds busy_timeout{5000};
 };
 
 /// One pipeline on one SQLite database.
 ///
-/// A batch is one BEGIN IMMEDIATE transaction. On a shared connection it holds the connection's mutex from begin to end.
+/// A batch is one BEGIN IMMEDIATE transaction. On a shared connection it holds the connection's
+/// mutex from begin to end.
 class Session {
     using FairMutex = aftertouch::detail::FairMutex;
 
@@ -48,12 +49,19 @@ public:
     using Position = sqlite::Position;
     using Transaction = aftertouch::Transaction<Connection>;
 
-    Session(SessionConnection connection, SessionRequest request, WakeList& wakers, const std::atomic<bool>& stopping)
-        : connection_{std::move(connection.connection)}, shared_{std::move(connection.shared)},
-          busy_timeout_{connection.busy_timeout}, request_{std::move(request)},
-          wakers_{wakers}, stopping_{stopping}, transaction_{*connection_, stopping},
-          manager_{*connection_, request_.capture}, schema_{dialect::schema_of(request_.capture)},
-          store_{*connection_, schema_, request_.pipeline}, waker_{shared_ ? std::string{} : file_name()} {
+    Session(SessionConnection connection, SessionRequest request, WakeList& wakers,
+        const std::atomic<bool>& stopping)
+        : connection_{std::move(connection.connection)},
+          shared_{std::move(connection.shared)},
+          busy_timeout_{connection.busy_timeout},
+          request_{std::move(request)},
+          wakers_{wakers},
+          stopping_{stopping},
+          transaction_{*connection_, stopping},
+          manager_{*connection_, request_.capture},
+          schema_{dialect::schema_of(request_.capture)},
+          store_{*connection_, schema_, request_.pipeline},
+          waker_{shared_ ? std::string{} : file_name()} {
         if (!shared_) { sqlite3_busy_handler(handle(), &Session::wait_for_lock, this); }
         wakers_.add(waker_);
     }
@@ -75,7 +83,9 @@ public:
 
     [[nodiscard]] const std::string& log() const noexcept { return installed_.log; }
     [[nodiscard]] const std::vector<KeyFold>& key_folds() const noexcept { return folds_; }
-    [[nodiscard]] std::string event_id(Position position) const { return installed_.log_id + ':' + position.text(); }
+    [[nodiscard]] std::string event_id(Position position) const {
+        return installed_.log_id + ':' + position.text();
+    }
 
     [[nodiscard]] std::optional<StoredCheckpoint> load() {
         const auto guard = lock();
@@ -84,12 +94,16 @@ public:
 
     [[nodiscard]] std::optional<Position> poll(Position from) {
         const auto guard = lock();
-        if (request_.schema != Schema::none && manager_.catalog().version() != version_) { return std::nullopt; }
+        if (request_.schema != Schema::none && manager_.catalog().version() != version_) {
+            return std::nullopt;
+        }
         const Position end = std::max(log_->head(), from);
         if (log_->has_changes(from, end)) { return std::nullopt; }
-        // What the application's own transaction on a shared connection wrote may still be rolled back.
+        // What the application's own transaction on a shared connection wrote may still be rolled
+        // back.
         if (shared_ && connection_->handle().in_transaction()) { return from; }
-        // Behind changes that were pruned there may have been some for this pipeline: the batch's look says so (P5).
+        // Behind changes that were pruned there may have been some for this pipeline: the batch's
+        // look says so (P5).
         if (end != from && usable(from, guard) != Usable::yes) { return std::nullopt; }
         return end;
     }
@@ -98,13 +112,15 @@ public:
         auto guard = lock();
         if (shared_ && connection_->handle().in_transaction()) {
             throw Error{Errc::busy, connection_->handle().name() +
-                                        " is inside a transaction of the application on the same connection: the pipeline "
+                                        " is inside a transaction of the application on the same "
+                                        "connection: the pipeline "
                                         "goes on when that has ended"};
         }
         connection_->run("BEGIN IMMEDIATE");
         held_ = std::move(guard);
         open_ = true;
-        // A handler that ends the transaction ends this savepoint too, even if it begins another one.
+        // A handler that ends the transaction ends this savepoint too, even if it begins another
+        // one.
         connection_->run("SAVEPOINT aftertouch_batch");
     }
 
@@ -125,7 +141,8 @@ public:
     }
 
     template <class Sink>
-    std::pair<Position, bool> read_changes(Position from, std::size_t limit, const std::vector<Value>* reached, Sink&& sink) {
+    std::pair<Position, bool> read_changes(
+        Position from, std::size_t limit, const std::vector<Value>* reached, Sink&& sink) {
         return log_->read(from, limit, reached, std::forward<Sink>(sink));
     }
     template <class Sink>
@@ -144,15 +161,14 @@ public:
         if (!connection_->handle().in_transaction()) { return false; }
         try {
             connection_->run("RELEASE aftertouch_batch");
-        } catch (const Error&) {
-            return false;
-        }
+        } catch (const Error&) { return false; }
         return true;
     }
 
     void mark_own_changes(Position since) {
-        connection_->run(dialect::mark_own(schema_), std::vector<Value>{Value{Cell::text(request_.pipeline)},
-                                                                        Value{Cell::integer(since.seq)}});
+        connection_->run(
+            dialect::mark_own(schema_), std::vector<Value>{Value{Cell::text(request_.pipeline)},
+                                            Value{Cell::integer(since.seq)}});
     }
     void store(std::string_view text, std::int64_t version) { store_.store(text, version); }
 
@@ -190,10 +206,11 @@ private:
         if (!now || now->log != installed_.log) { return Usable::other_log; }
         if (position.seq < now->pruned_through) { return Usable::pruned; }
         std::int64_t high_water = 0;
-        connection_->each(dialect::high_water(schema_), std::span<const Value>{}, [&](const Statement& row) {
-            high_water = row[0].as_integer();
-            return false;
-        });
+        connection_->each(
+            dialect::high_water(schema_), std::span<const Value>{}, [&](const Statement& row) {
+                high_water = row[0].as_integer();
+                return false;
+            });
         return position.seq > high_water ? Usable::rewound : Usable::yes;
     }
 
@@ -218,7 +235,10 @@ private:
     static int wait_for_lock(void* self, int attempt) {
         const Session& session = *static_cast<Session*>(self);
         constexpr std::chrono::milliseconds step{5};
-        if (attempt * step >= session.busy_timeout_ || session.stopping_.load(std::memory_order_relaxed)) { return 0; }
+        if (attempt * step >= session.busy_timeout_ ||
+            session.stopping_.load(std::memory_order_relaxed)) {
+            return 0;
+        }
         sqlite3_sleep(attempt < 10 ? 1 : static_cast<int>(step.count()));
         return 1;
     }
@@ -226,25 +246,31 @@ private:
     void refuse_read_only() const {
         if (!connection_->handle().read_only()) { return; }
         throw Error{Errc::read_only, connection_->handle().name() +
-                                         " can't be written, and a pipeline keeps its checkpoint there: check the rights of the "
+                                         " can't be written, and a pipeline keeps its checkpoint "
+                                         "there: check the rights of the "
                                          "file and its folder, and how it was opened"};
     }
 
     void read_installation() {
         const std::optional<InstalledCapture> found = manager_.find();
         if (!found) {
-            throw Error{Errc::schema_mismatch, connection_->handle().name() + " has no capture " + request_.capture.name +
-                                                   ": run the printed install script, or start with Schema::automatic"};
+            throw Error{Errc::schema_mismatch,
+                connection_->handle().name() + " has no capture " + request_.capture.name +
+                    ": run the printed install script, or start with Schema::automatic"};
         }
         installed_ = *found;
         const TableFacts facts = manager_.catalog().table(request_.capture.table.name);
         folds_ = sqlite::key_folds(request_.capture, facts);
-        LogFilter filter{installed_.id, request_.capture.table.key.size(), request_.capture.imaged.size(),
-                         request_.skip_own_changes ? request_.pipeline : std::string{}, {}, {}};
+        LogFilter filter{installed_.id, request_.capture.table.key.size(),
+            request_.capture.imaged.size(),
+            request_.skip_own_changes ? request_.pipeline : std::string{}, {}, {}};
         for (const std::size_t part : request_.capture.table.key) {
-            filter.collations.push_back(facts.column(request_.capture.table.columns[part].name)->collation);
+            filter.collations.push_back(
+                facts.column(request_.capture.table.columns[part].name)->collation);
         }
-        if (request_.capture.operations == Operations::all()) { filter.look_up = dml::select_by_key(request_.capture.table); }
+        if (request_.capture.operations == Operations::all()) {
+            filter.look_up = dml::select_by_key(request_.capture.table);
+        }
         log_.emplace(*connection_, schema_, std::move(filter));
         snapshot_.emplace(*connection_, request_.capture.table, request_.order);
     }
@@ -265,8 +291,8 @@ private:
     std::optional<ChangeLog> log_;
     std::optional<Snapshot> snapshot_;
     std::int64_t version_ = 0;
-    std::unique_lock<FairMutex> held_;  // of a shared connection, during a batch
+    std::unique_lock<FairMutex> held_; // of a shared connection, during a batch
     bool open_ = false;
 };
 
-}  // namespace aftertouch::sqlite
+} // namespace aftertouch::sqlite

@@ -25,12 +25,17 @@ class Snapshot {
 public:
     /// `order` are the columns of the rebuild's order, the key's at its end.
     Snapshot(Connection& connection, const Table& table, const std::vector<std::size_t>& order)
-        : connection_{&connection}, width_{table.columns.size()}, key_parts_{table.key.size()}, order_{order},
-          first_page_{dialect::read_page(table, order, true)}, next_page_{dialect::read_page(table, order, false)},
-          count_{dialect::count_rows(table)}, look_up_{dml::select_by_key(table)} {}
+        : connection_{&connection},
+          width_{table.columns.size()},
+          key_parts_{table.key.size()},
+          order_{order},
+          first_page_{dialect::read_page(table, order, true)},
+          next_page_{dialect::read_page(table, order, false)},
+          count_{dialect::count_rows(table)},
+          look_up_{dml::select_by_key(table)} {}
 
-    /// Passes up to `limit` rows behind `last` (empty: from the beginning) to `sink`, which answers false for a row that
-    /// it didn't take; `last` moves to the last row taken.
+    /// Passes up to `limit` rows behind `last` (empty: from the beginning) to `sink`, which answers
+    /// false for a row that it didn't take; `last` moves to the last row taken.
     ///
     /// *Returns* whether these were the last rows.
     template <class Sink>
@@ -62,7 +67,8 @@ public:
         return rows;
     }
 
-    /// Passes the rows of `keys` (their parts one behind the other) with the number of the key, in order.
+    /// Passes the rows of `keys` (their parts one behind the other) with the number of the key, in
+    /// order.
     template <class Sink>
     void fetch(std::span<const Value> keys, Sink&& sink) {
         if (!prepared_) { prepared_.emplace(connection_->prepare(look_up_)); }
@@ -98,4 +104,4 @@ private:
     std::vector<Cell> cells_;
 };
 
-}  // namespace aftertouch::sqlite
+} // namespace aftertouch::sqlite

@@ -17,18 +17,22 @@
 #include <aftertouch/value.hpp>
 
 /// \file
-/// Statements: parameters written $1, $2 bound, rows read as cells, the prepared forms of a connection kept.
+/// Statements: parameters written $1, $2 bound, rows read as cells, the prepared forms of a
+/// connection kept.
 
 namespace aftertouch::sqlite {
 
-/// A prepared statement. Rows are read as `statement[i]` after `step()` said true; a cell is valid until the next step.
+/// A prepared statement. Rows are read as `statement[i]` after `step()` said true; a cell is valid
+/// until the next step.
 class Statement {
 public:
-    /// *Throws* `Error` with SQLite's words for text that doesn't parse, or whose parameters aren't $1, $2, ...
+    /// *Throws* `Error` with SQLite's words for text that doesn't parse, or whose parameters aren't
+    /// $1, $2, ...
     Statement(const Handle& handle, std::string_view sql) : handle_{&handle}, sql_{sql} {
         sqlite3_stmt* raw = nullptr;
         const char* tail = sql_.data() + sql_.size();
-        const int code = sqlite3_prepare_v3(handle.get(), sql_.data(), static_cast<int>(sql_.size()), 0, &raw, &tail);
+        const int code = sqlite3_prepare_v3(
+            handle.get(), sql_.data(), static_cast<int>(sql_.size()), 0, &raw, &tail);
         statement_.reset(raw);
         tail_at_ = static_cast<std::size_t>(tail - sql_.data());
         detail::check(handle.get(), code, handle.name(), sql);
@@ -82,7 +86,8 @@ public:
             case SQLITE_FLOAT: return Cell::real(sqlite3_column_double(row, i));
             case SQLITE_TEXT: {
                 const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(row, i));
-                return Cell::text({checked(text), static_cast<std::size_t>(sqlite3_column_bytes(row, i))});
+                return Cell::text(
+                    {checked(text), static_cast<std::size_t>(sqlite3_column_bytes(row, i))});
             }
             case SQLITE_BLOB: return blob(i);
             default: return Cell::null();
@@ -106,8 +111,9 @@ private:
             }
             if (name == nullptr || *name != '$' || number == 0 || number > 100'000) {
                 throw Error{Errc::invalid_argument,
-                            handle_->name() + ": a statement's parameters are written $1, $2 and so on, as on every engine",
-                            {.statement = sql_}};
+                    handle_->name() + ": a statement's parameters are written $1, $2 and so on, as "
+                                      "on every engine",
+                    {.statement = sql_}};
             }
             ordinals_.push_back(number - 1);
             arguments_ = number > arguments_ ? number : arguments_;
@@ -116,9 +122,10 @@ private:
 
     [[noreturn]] void refuse_arguments(std::size_t given) const {
         throw Error{Errc::invalid_argument,
-                    handle_->name() + ": the statement has " + std::to_string(arguments_) + " parameters and got " +
-                        std::to_string(given) + " arguments: pass one for each of $1, $2 and so on",
-                    {.statement = sql_}};
+            handle_->name() + ": the statement has " + std::to_string(arguments_) +
+                " parameters and got " + std::to_string(given) +
+                " arguments: pass one for each of $1, $2 and so on",
+            {.statement = sql_}};
     }
 
     void bind_one(int i, Cell cell) {
@@ -133,19 +140,23 @@ private:
             case Kind::integer: code = sqlite3_bind_int64(statement, i, stored.as_integer()); break;
             case Kind::real: code = sqlite3_bind_double(statement, i, stored.as_real()); break;
             case Kind::text:
-                code = sqlite3_bind_text64(statement, i, bytes.data() == nullptr ? "" : bytes.data(), bytes.size(),
-                                           lifetime, SQLITE_UTF8);
+                code =
+                    sqlite3_bind_text64(statement, i, bytes.data() == nullptr ? "" : bytes.data(),
+                        bytes.size(), lifetime, SQLITE_UTF8);
                 break;
             default:
                 code = bytes.empty() ? sqlite3_bind_zeroblob(statement, i, 0)
-                                     : sqlite3_bind_blob64(statement, i, bytes.data(), bytes.size(), lifetime);
+                                     : sqlite3_bind_blob64(
+                                           statement, i, bytes.data(), bytes.size(), lifetime);
         }
         detail::check(handle_->get(), code, handle_->name(), sql_);
     }
 
     // SQLite answers null where it ran out of memory, and for an empty blob.
     [[nodiscard]] const char* checked(const char* data) const {
-        if (data == nullptr) { throw detail::error_of(nullptr, SQLITE_NOMEM, handle_->name(), sql_); }
+        if (data == nullptr) {
+            throw detail::error_of(nullptr, SQLITE_NOMEM, handle_->name(), sql_);
+        }
         return data;
     }
 
@@ -153,14 +164,15 @@ private:
         const void* data = sqlite3_column_blob(statement_.get(), i);
         const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), i));
         if (size == 0) { return Cell::blob({}); }
-        return Cell::blob({reinterpret_cast<const std::byte*>(checked(static_cast<const char*>(data))), size});
+        return Cell::blob(
+            {reinterpret_cast<const std::byte*>(checked(static_cast<const char*>(data))), size});
     }
 
     const Handle* handle_;
     std::string sql_;
     std::size_t tail_at_ = 0;
     std::unique_ptr<sqlite3_stmt, Finalize> statement_;
-    std::vector<std::size_t> ordinals_;  // of each of SQLite's parameters, which argument
+    std::vector<std::size_t> ordinals_; // of each of SQLite's parameters, which argument
     std::size_t arguments_ = 0;
 };
 
@@ -169,14 +181,16 @@ private:
 /// *Threads*: one at a time.
 class Connection {
 public:
-    explicit Connection(const std::string& path, const Options& options = {}) : handle_{path, options} {}
+    explicit Connection(const std::string& path, const Options& options = {})
+        : handle_{path, options} {}
     explicit Connection(sqlite3* borrowed) : handle_{borrowed} {}
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
     [[nodiscard]] const Handle& handle() const noexcept { return handle_; }
 
-    /// Runs one statement and says how many rows it inserted, updated or deleted itself (triggers don't count).
+    /// Runs one statement and says how many rows it inserted, updated or deleted itself (triggers
+    /// don't count).
     template <class Values>
     std::int64_t run(std::string_view sql, const Values& values) {
         const int before = sqlite3_total_changes(handle_.get());
@@ -217,7 +231,8 @@ private:
     };
     using Entries = std::list<Entry>;
 
-    // A statement in use: from the kept ones, or a second copy while the kept one runs further up the stack.
+    // A statement in use: from the kept ones, or a second copy while the kept one runs further up
+    // the stack.
     class Use {
     public:
         Use(Connection& connection, std::string_view sql) {
@@ -255,8 +270,9 @@ private:
         if (!made.statement.tail().empty()) {
             forget(entries_.begin());
             throw Error{Errc::invalid_argument,
-                        handle_.name() + ": more than one statement in a text with parameters or rows: pass them one by one",
-                        {.statement = std::string{sql}}};
+                handle_.name() + ": more than one statement in a text with parameters or rows: "
+                                 "pass them one by one",
+                {.statement = std::string{sql}}};
         }
         forget_oldest();
         return made;
@@ -278,8 +294,8 @@ private:
     }
 
     Handle handle_;
-    Entries entries_;  // the newest first
+    Entries entries_; // the newest first
     std::unordered_map<std::string_view, Entries::iterator> by_text_;
 };
 
-}  // namespace aftertouch::sqlite
+} // namespace aftertouch::sqlite

@@ -23,15 +23,19 @@ namespace aftertouch::sqlite {
 class CheckpointStore {
 public:
     CheckpointStore(Connection& connection, const std::string& schema, std::string pipeline)
-        : connection_{&connection}, pipeline_{std::move(pipeline)}, load_{dialect::load_checkpoint(schema)},
-          store_{dialect::store_checkpoint(schema)}, create_{dialect::create_checkpoint(schema)},
+        : connection_{&connection},
+          pipeline_{std::move(pipeline)},
+          load_{dialect::load_checkpoint(schema)},
+          store_{dialect::store_checkpoint(schema)},
+          create_{dialect::create_checkpoint(schema)},
           count_attempt_{dialect::count_attempt(schema)} {}
 
     [[nodiscard]] std::optional<StoredCheckpoint> load() {
         std::optional<StoredCheckpoint> found;
         values_.assign({name()});
         connection_->each(load_, values_, [&](const Statement& row) {
-            found = StoredCheckpoint{std::string{row[0].bytes()}, row[1].as_integer(), row[2].as_integer()};
+            found = StoredCheckpoint{
+                std::string{row[0].bytes()}, row[1].as_integer(), row[2].as_integer()};
             return false;
         });
         return found;
@@ -39,7 +43,8 @@ public:
 
     /// Writes the text over the row that still has `version`, or the first row if `version` is 0.
     ///
-    /// *Throws* `Error` (`fenced`) where another process was faster: then nothing of this transaction may stay.
+    /// *Throws* `Error` (`fenced`) where another process was faster: then nothing of this
+    /// transaction may stay.
     void store(std::string_view text, std::int64_t version) {
         values_.assign({name(), Value{Cell::text(text)}});
         if (version == 0) {
@@ -66,7 +71,8 @@ private:
 
     [[noreturn]] void refuse() const {
         throw Error{Errc::fenced, "pipeline " + pipeline_ +
-                                      " was moved on by another process over the same database: run it in one process, or "
+                                      " was moved on by another process over the same database: "
+                                      "run it in one process, or "
                                       "give each its own name"};
     }
 
@@ -79,4 +85,4 @@ private:
     std::vector<Value> values_;
 };
 
-}  // namespace aftertouch::sqlite
+} // namespace aftertouch::sqlite

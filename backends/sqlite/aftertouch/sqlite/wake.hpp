@@ -20,8 +20,9 @@
 #endif
 
 /// \file
-/// Hints that there is news: from this process, and where the system tells of writes to a file, from others. Polling stays
-/// the truth (K7): a file's event comes before the commit can be seen, and some file systems send none.
+/// Hints that there is news: from this process, and where the system tells of writes to a file,
+/// from others. Polling stays the truth (K7): a file's event comes before the commit can be seen,
+/// and some file systems send none.
 
 namespace aftertouch::sqlite {
 
@@ -30,14 +31,16 @@ namespace aftertouch::sqlite {
 /// Wakes one waiting thread. *Threads*: `notify` from any, `wait` from one.
 class Waker {
 public:
-    /// Also listens for writes to `file`, its log and its journal; an empty name listens for nothing.
+    /// Also listens for writes to `file`, its log and its journal; an empty name listens for
+    /// nothing.
     explicit Waker(const std::string& file) : event_{eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)} {
         if (file.empty()) { return; }
         const std::size_t slash = file.rfind('/');
         const std::string folder = slash == std::string::npos ? "." : file.substr(0, slash + 1);
         base_ = slash == std::string::npos ? file : file.substr(slash + 1);
         watch_ = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-        if (watch_ >= 0 && inotify_add_watch(watch_, folder.c_str(), IN_MODIFY | IN_CREATE | IN_DELETE) < 0) {
+        if (watch_ >= 0 &&
+            inotify_add_watch(watch_, folder.c_str(), IN_MODIFY | IN_CREATE | IN_DELETE) < 0) {
             close(watch_);
             watch_ = -1;
         }
@@ -58,7 +61,8 @@ public:
     bool wait(std::chrono::microseconds timeout) {
         const auto until = std::chrono::steady_clock::now() + timeout;
         for (;;) {
-            const auto left = std::max(until - std::chrono::steady_clock::now(), std::chrono::steady_clock::duration::zero());
+            const auto left = std::max(until - std::chrono::steady_clock::now(),
+                std::chrono::steady_clock::duration::zero());
             const auto whole = std::chrono::duration_cast<std::chrono::seconds>(left);
             const timespec span{whole.count(), std::chrono::nanoseconds{left - whole}.count()};
             std::array<pollfd, 2> ends{pollfd{event_, POLLIN, 0}, pollfd{watch_, POLLIN, 0}};
@@ -84,7 +88,8 @@ private:
                 inotify_event event;
                 std::memcpy(&event, buffer.data() + at, sizeof event);
                 const char* name = buffer.data() + at + static_cast<ssize_t>(sizeof event);
-                ours = ours || (event.len != 0 && is_ours(name)) || (event.mask & IN_Q_OVERFLOW) != 0;
+                ours =
+                    ours || (event.len != 0 && is_ours(name)) || (event.mask & IN_Q_OVERFLOW) != 0;
                 at += static_cast<ssize_t>(sizeof event) + static_cast<ssize_t>(event.len);
             }
         }
@@ -104,7 +109,8 @@ private:
 
 #else
 
-/// Wakes one waiting thread; writes of other processes are found by polling. *Threads*: `notify` from any, `wait` from one.
+/// Wakes one waiting thread; writes of other processes are found by polling. *Threads*: `notify`
+/// from any, `wait` from one.
 class Waker {
 public:
     explicit Waker(const std::string&) {}
@@ -153,4 +159,4 @@ private:
     std::vector<Waker*> wakers_;
 };
 
-}  // namespace aftertouch::sqlite
+} // namespace aftertouch::sqlite

@@ -21,6 +21,7 @@
 #include <aftertouch/detail/fair_mutex.hpp>
 #include <aftertouch/detail/handler_scope.hpp>
 #include <aftertouch/error.hpp>
+#include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/schema.hpp>
 #include <aftertouch/sqlite/session.hpp>
 #include <aftertouch/sqlite/statement.hpp>

@@ -13,6 +13,7 @@
 #include <aftertouch/identifier.hpp>
 #include <aftertouch/key.hpp>
 #include <aftertouch/sqlite/index_text.hpp>
+#include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/statement.hpp>
 #include <aftertouch/sqlite/types.hpp>
 #include <aftertouch/value.hpp>

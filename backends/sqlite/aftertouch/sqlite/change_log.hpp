@@ -18,6 +18,7 @@
 #include <aftertouch/change.hpp>
 #include <aftertouch/operation.hpp>
 #include <aftertouch/sqlite/dialect.hpp>
+#include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/statement.hpp>
 #include <aftertouch/value.hpp>
 

@@ -19,6 +19,7 @@
 #include <aftertouch/sqlite/dialect.hpp>
 #include <aftertouch/sqlite/log_check.hpp>
 #include <aftertouch/sqlite/own_tables.hpp>
+#include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/requirements.hpp>
 #include <aftertouch/sqlite/statement.hpp>
 #include <aftertouch/sqlite/triggers.hpp>

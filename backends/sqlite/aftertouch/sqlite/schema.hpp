@@ -15,6 +15,7 @@
 #include <aftertouch/sqlite/dialect.hpp>
 #include <aftertouch/sqlite/own_tables.hpp>
 #include <aftertouch/sqlite/plan.hpp>
+#include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/statement.hpp>
 #include <aftertouch/sqlite/triggers.hpp>
 

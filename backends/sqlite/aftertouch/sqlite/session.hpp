@@ -19,6 +19,7 @@
 #include <aftertouch/dml.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/sqlite/change_log.hpp>
+#include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/schema.hpp>
 #include <aftertouch/sqlite/snapshot.hpp>
 #include <aftertouch/sqlite/statement.hpp>

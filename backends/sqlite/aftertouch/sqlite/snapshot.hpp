@@ -11,6 +11,7 @@
 
 #include <aftertouch/dml.hpp>
 #include <aftertouch/sqlite/dialect.hpp>
+#include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/statement.hpp>
 #include <aftertouch/table.hpp>
 #include <aftertouch/value.hpp>

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -17,8 +15,7 @@
 #include <aftertouch/value.hpp>
 
 /// \file
-/// Statements: parameters written $1, $2 bound, rows read as cells, the prepared forms of a
-/// connection kept.
+/// Statements: parameters written $1, $2 bound, rows read as cells.
 
 namespace aftertouch::sqlite {
 
@@ -174,128 +171,6 @@ private:
     std::unique_ptr<sqlite3_stmt, Finalize> statement_;
     std::vector<std::size_t> ordinals_; // of each of SQLite's parameters, which argument
     std::size_t arguments_ = 0;
-};
-
-/// A handle with its prepared statements: the newest 64 texts are kept.
-///
-/// *Threads*: one at a time.
-class Connection {
-public:
-    explicit Connection(const std::string& path, const Options& options = {})
-        : handle_{path, options} {}
-    explicit Connection(sqlite3* borrowed) : handle_{borrowed} {}
-    Connection(const Connection&) = delete;
-    Connection& operator=(const Connection&) = delete;
-
-    [[nodiscard]] const Handle& handle() const noexcept { return handle_; }
-
-    /// Runs one statement and says how many rows it inserted, updated or deleted itself (triggers
-    /// don't count).
-    template <class Values>
-    std::int64_t run(std::string_view sql, const Values& values) {
-        const int before = sqlite3_total_changes(handle_.get());
-        each(sql, values, [](const Statement&) { return true; });
-        return sqlite3_total_changes(handle_.get()) == before ? 0 : sqlite3_changes(handle_.get());
-    }
-    std::int64_t run(std::string_view sql) { return run(sql, std::span<const Value>{}); }
-
-    /// Runs one statement and calls `row(statement)` for each row until it answers false.
-    template <class Values, class Row>
-    void each(std::string_view sql, const Values& values, Row&& row) {
-        const Use use{*this, sql};
-        use->bind(values);
-        while (use->step() && row(static_cast<const Statement&>(*use))) {}
-    }
-
-    /// Runs every statement of `sql`, none of which has parameters. Nothing is kept prepared.
-    std::int64_t run_all(std::string_view sql) {
-        const int before = sqlite3_total_changes(handle_.get());
-        const std::string text{sql};
-        for (std::string_view rest = text; !rest.empty();) {
-            Statement statement{handle_, rest};
-            statement.bind(std::span<const Value>{});
-            while (statement.step()) {}
-            rest = rest.substr(rest.size() - statement.tail().size());
-        }
-        return sqlite3_total_changes(handle_.get()) == before ? 0 : sqlite3_changes(handle_.get());
-    }
-
-    /// A statement prepared for as long as its holder wants; not shared.
-    [[nodiscard]] Statement prepare(std::string_view sql) const { return Statement{handle_, sql}; }
-
-private:
-    static constexpr std::size_t kept = 64;
-    struct Entry {
-        Statement statement;
-        bool in_use = false;
-    };
-    using Entries = std::list<Entry>;
-
-    // A statement in use: from the kept ones, or a second copy while the kept one runs further up
-    // the stack.
-    class Use {
-    public:
-        Use(Connection& connection, std::string_view sql) {
-            Entry& entry = connection.entry(sql);
-            if (entry.in_use) {
-                copy_ = std::make_unique<Entry>(Entry{Statement{connection.handle_, sql}});
-                entry_ = copy_.get();
-            } else {
-                entry_ = &entry;
-            }
-            entry_->in_use = true;
-        }
-        Use(const Use&) = delete;
-        Use& operator=(const Use&) = delete;
-        ~Use() {
-            entry_->statement.reset();
-            entry_->in_use = false;
-        }
-        Statement* operator->() const noexcept { return &entry_->statement; }
-        Statement& operator*() const noexcept { return entry_->statement; }
-
-    private:
-        Entry* entry_ = nullptr;
-        std::unique_ptr<Entry> copy_;
-    };
-
-    Entry& entry(std::string_view sql) {
-        if (const auto found = by_text_.find(sql); found != by_text_.end()) {
-            entries_.splice(entries_.begin(), entries_, found->second);
-            return *found->second;
-        }
-        entries_.push_front(Entry{Statement{handle_, sql}});
-        Entry& made = entries_.front();
-        by_text_.emplace(std::string_view{made.statement.sql()}, entries_.begin());
-        if (!made.statement.tail().empty()) {
-            forget(entries_.begin());
-            throw Error{Errc::invalid_argument,
-                handle_.name() + ": more than one statement in a text with parameters or rows: "
-                                 "pass them one by one",
-                {.statement = std::string{sql}}};
-        }
-        forget_oldest();
-        return made;
-    }
-
-    void forget_oldest() {
-        if (entries_.size() <= kept) { return; }
-        for (auto oldest = std::prev(entries_.end()); oldest != entries_.begin(); --oldest) {
-            if (!oldest->in_use) {
-                forget(oldest);
-                return;
-            }
-        }
-    }
-
-    void forget(Entries::iterator entry) {
-        by_text_.erase(std::string_view{entry->statement.sql()});
-        entries_.erase(entry);
-    }
-
-    Handle handle_;
-    Entries entries_; // the newest first
-    std::unordered_map<std::string_view, Entries::iterator> by_text_;
 };
 
 } // namespace aftertouch::sqlite

@@ -11,6 +11,7 @@
 #include <aftertouch/checkpoint.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/sqlite/dialect.hpp>
+#include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/statement.hpp>
 #include <aftertouch/value.hpp>
 

@@ -64,8 +64,7 @@ int main() {
 
     at::Pipeline printer{at::source<OrderLine>().images(), &print, shop,
         {.name = "printer", .begin = at::Begin::now}};
-    printer.start();
-    printer.await_idle(); // begins here: what is written from now on comes as a change
+    printer.start(); // begins here: what is written from now on comes as a change
 
     shop.execute(R"(INSERT INTO "Order Lines" VALUES (7, 1, 1, 3, NULL, NULL))");
     shop.execute(R"(UPDATE "Order Lines" SET qty = 5, waiter = 'ada' WHERE line = 1)");

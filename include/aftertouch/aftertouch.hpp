@@ -4,6 +4,7 @@
 #include <aftertouch/install.hpp>
 #include <aftertouch/pipeline.hpp>
 #include <aftertouch/transaction.hpp>
+#include <aftertouch/uuid_text.hpp>
 #include <aftertouch/version.hpp>
 
 /// \file

@@ -94,7 +94,7 @@ concept BackendSession = requires(S& session, const S& asked, const typename S::
     { session.head() } -> std::same_as<typename S::Position>;
     {
         session.read_changes(position, std::size_t{}, reached, detail::RejectChange{})
-        } -> std::same_as<std::pair<typename S::Position, bool>>;
+    } -> std::same_as<std::pair<typename S::Position, bool>>;
     { session.read_page(last, std::size_t{}, detail::RejectRow{}) } -> std::same_as<bool>;
     { session.count_rows() } -> std::same_as<std::int64_t>;
     session.fetch(keys, detail::IgnoreRow{});
@@ -120,7 +120,7 @@ concept StorageBackend = requires(B& database, const SessionRequest& request,
     requires BackendSession<typename B::Session>;
     {
         database.open_session(request, stopping)
-        } -> std::same_as<std::unique_ptr<typename B::Session>>;
+    } -> std::same_as<std::unique_ptr<typename B::Session>>;
     { database.name() } -> std::convertible_to<std::string>;
     { database.lag(capture, text) } -> std::same_as<Lag>;
     { database.position_of(capture, text) } -> std::same_as<std::string>;

@@ -92,8 +92,8 @@ public:
     /// missing.
     [[nodiscard]] std::vector<std::string_view> changed_fields() const {
         std::vector<std::string_view> changed;
-        [&]<std::size_t... I>(std::index_sequence<I...>) { (add_if_changed<I>(changed), ...); }
-        (std::make_index_sequence<field_count<T>>{});
+        [&]<std::size_t... I>(std::index_sequence<I...>) { (add_if_changed<I>(changed), ...); }(
+            std::make_index_sequence<field_count<T>>{});
         return changed;
     }
 

@@ -29,17 +29,13 @@ struct Codec;
 namespace detail {
 
 template <class T>
-concept HasCodec = requires(const T& value) {
-    Codec<T>::encode(value);
-};
+concept HasCodec = requires(const T& value) { Codec<T>::encode(value); };
 
 template <class T>
 using Encoded = std::remove_cvref_t<decltype(Codec<T>::encode(std::declval<const T&>()))>;
 
 template <class T>
-concept HasBuiltin = requires {
-    Builtin<T>::column;
-};
+concept HasBuiltin = requires { Builtin<T>::column; };
 
 template <class T>
 inline constexpr bool is_optional = false;
@@ -84,8 +80,7 @@ inline constexpr Traits traits_of = traits<T>();
 /// of std::byte or std::uint8_t, a time_point of the system clock, sys_days, year_month_day, Value,
 /// boost::uuids::uuid with <aftertouch/uuid.hpp>, what has a Codec, and std::optional of these.
 template <class T>
-concept Mapped = detail::traits_of<T>
-.mapped;
+concept Mapped = detail::traits_of<T>.mapped;
 
 template <Mapped T>
 inline constexpr ColumnType column_type = detail::traits_of<T>.column;
@@ -97,8 +92,7 @@ inline constexpr bool nullable = detail::traits_of<T>.nullable;
 /// Can be part of a key: everything whose equality is beyond doubt. Not floats, bool, or what can
 /// be null.
 template <class T>
-concept KeyPart = Mapped<T> && detail::traits_of<T>
-.key;
+concept KeyPart = Mapped<T> && detail::traits_of<T>.key;
 
 /// Reads into an object that is there, keeping the storage it has.
 /// *Throws* Error(value_mismatch), its sentence beginning with "holds", when that isn't possible

@@ -70,10 +70,12 @@ public:
     void request_open() noexcept { open_wanted_ = true; }
     /// @}
 
-    /// Hears wishes that came while it stood still between two batches.
+    /// Hears wishes that came while it stood still between two batches. *Requires* that the step
+    /// isn't being carried out.
     Step hear() noexcept {
-        const bool between_batches =
-            step_ == Step::poll || step_ == Step::begin || step_ == Step::wait;
+        const bool between_batches = step_ == Step::poll || step_ == Step::begin ||
+                                     step_ == Step::wait || step_ == Step::start_over ||
+                                     step_ == Step::note;
         return between_batches ? step_ = look() : step_;
     }
 

@@ -79,7 +79,7 @@ namespace detail {
 template <class T, std::size_t... I>
 consteval auto key_type(std::index_sequence<I...>) noexcept {
     if constexpr (sizeof...(I) == 1) {
-        return std::type_identity<FieldType<T, key_indices_of<T>[0]>> {};
+        return std::type_identity<FieldType<T, key_indices_of<T>[0]>>{};
     } else {
         return std::type_identity<std::tuple<FieldType<T, key_indices_of<T>[I]>...>>{};
     }
@@ -103,8 +103,7 @@ template <Entity T>
 [[nodiscard]] Key<T> key_of(const T& entity) {
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
         return Key<T>{field<detail::key_indices_of<T>[I]>(entity)...};
-    }
-    (detail::KeyIndexes<T>{});
+    }(detail::KeyIndexes<T>{});
 }
 
 /// Calls `f(part)` for every part of a key in order, whether it is one or a tuple.

@@ -59,7 +59,7 @@ consteval std::size_t width_of() noexcept {
 /// of columns, or one column's type for queries of one column.
 template <class R>
 concept Row = detail::is_row<R>() ||
-    unmet<"a row is a plain struct or a std::tuple of columns, or one column's type">();
+              unmet<"a row is a plain struct or a std::tuple of columns, or one column's type">();
 
 /// How many columns it takes.
 template <Row R>

@@ -134,8 +134,8 @@ private:
 
     template <Entity T>
     void bind_record(const T& record) {
-        [&]<std::size_t... I>(std::index_sequence<I...>) { bind_values(field<I>(record)...); }
-        (std::make_index_sequence<field_count<T>>{});
+        [&]<std::size_t... I>(std::index_sequence<I...>) { bind_values(field<I>(record)...); }(
+            std::make_index_sequence<field_count<T>>{});
     }
 
     template <Entity T, class... Parts>

@@ -38,9 +38,7 @@ consteval bool all_fields_of(columns_t<Members...>) noexcept {
 }
 
 template <class T>
-concept HasKey = requires {
-    EntityTraits<T>::key;
-};
+concept HasKey = requires { EntityTraits<T>::key; };
 
 /// Columns are told apart as engines do it: without regard to the case of A to Z.
 [[nodiscard]] constexpr bool same_column(std::string_view a, std::string_view b) noexcept {
@@ -142,12 +140,10 @@ consteval Problem rename_problem() noexcept {
 }
 
 template <class T>
-concept TraitsAreTypes = requires {
-    typename EntityTraits<T>::key;
-}
-|| requires { typename EntityTraits<T>::fields; }
-|| requires { typename EntityTraits<T>::columns; }
-|| requires { typename EntityTraits<T>::table; };
+concept TraitsAreTypes =
+    requires { typename EntityTraits<T>::key; } || requires { typename EntityTraits<T>::fields; } ||
+    requires { typename EntityTraits<T>::columns; } ||
+    requires { typename EntityTraits<T>::table; };
 
 template <class T>
 consteval bool has_table_name() noexcept {

@@ -19,9 +19,7 @@
 namespace aftertouch::detail {
 
 template <class T>
-concept HasFieldList = requires {
-    EntityTraits<T>::fields;
-};
+concept HasFieldList = requires { EntityTraits<T>::fields; };
 
 /// No such index, for a member that isn't a field.
 inline constexpr std::size_t not_found = static_cast<std::size_t>(-1);
@@ -111,8 +109,8 @@ consteval std::size_t find_field(std::index_sequence<I...>) noexcept {
 
 /// The index of a member among the fields of T, not_found if it isn't one.
 template <class T, auto Member>
-inline constexpr std::size_t index_in = find_field<T, Member>(
-    std::make_index_sequence<FieldsOf<T>::count>{});
+inline constexpr std::size_t index_in =
+    find_field<T, Member>(std::make_index_sequence<FieldsOf<T>::count>{});
 
 template <class T, std::size_t... I>
 consteval auto names_before_renames(std::index_sequence<I...>) noexcept {

@@ -27,9 +27,8 @@ struct Named_on_inserted {
     int on_inserted;
 };
 template <class H>
-concept declares_on_inserted = Inheritable<H> && !requires {
-    &Both<H, Named_on_inserted>::on_inserted;
-};
+concept declares_on_inserted =
+    Inheritable<H> && !requires { &Both<H, Named_on_inserted>::on_inserted; };
 
 inline constexpr auto call_on_updated =
     [](auto& handler, auto&&... arguments) -> decltype(handler.on_updated(
@@ -40,9 +39,8 @@ struct Named_on_updated {
     int on_updated;
 };
 template <class H>
-concept declares_on_updated = Inheritable<H> && !requires {
-    &Both<H, Named_on_updated>::on_updated;
-};
+concept declares_on_updated =
+    Inheritable<H> && !requires { &Both<H, Named_on_updated>::on_updated; };
 
 inline constexpr auto call_on_deleted =
     [](auto& handler, auto&&... arguments) -> decltype(handler.on_deleted(
@@ -53,9 +51,8 @@ struct Named_on_deleted {
     int on_deleted;
 };
 template <class H>
-concept declares_on_deleted = Inheritable<H> && !requires {
-    &Both<H, Named_on_deleted>::on_deleted;
-};
+concept declares_on_deleted =
+    Inheritable<H> && !requires { &Both<H, Named_on_deleted>::on_deleted; };
 
 inline constexpr auto call_on_present =
     [](auto& handler, auto&&... arguments) -> decltype(handler.on_present(
@@ -66,9 +63,8 @@ struct Named_on_present {
     int on_present;
 };
 template <class H>
-concept declares_on_present = Inheritable<H> && !requires {
-    &Both<H, Named_on_present>::on_present;
-};
+concept declares_on_present =
+    Inheritable<H> && !requires { &Both<H, Named_on_present>::on_present; };
 
 inline constexpr auto call_on_touched =
     [](auto& handler, auto&&... arguments) -> decltype(handler.on_touched(
@@ -79,9 +75,8 @@ struct Named_on_touched {
     int on_touched;
 };
 template <class H>
-concept declares_on_touched = Inheritable<H> && !requires {
-    &Both<H, Named_on_touched>::on_touched;
-};
+concept declares_on_touched =
+    Inheritable<H> && !requires { &Both<H, Named_on_touched>::on_touched; };
 
 inline constexpr auto call_on_batch =
     [](auto& handler, auto&&... arguments) -> decltype(handler.on_batch(
@@ -92,9 +87,7 @@ struct Named_on_batch {
     int on_batch;
 };
 template <class H>
-concept declares_on_batch = Inheritable<H> && !requires {
-    &Both<H, Named_on_batch>::on_batch;
-};
+concept declares_on_batch = Inheritable<H> && !requires { &Both<H, Named_on_batch>::on_batch; };
 
 inline constexpr auto call_rebuild_started =
     [](auto& handler, auto&&... arguments) -> decltype(handler.rebuild_started(
@@ -105,9 +98,8 @@ struct Named_rebuild_started {
     int rebuild_started;
 };
 template <class H>
-concept declares_rebuild_started = Inheritable<H> && !requires {
-    &Both<H, Named_rebuild_started>::rebuild_started;
-};
+concept declares_rebuild_started =
+    Inheritable<H> && !requires { &Both<H, Named_rebuild_started>::rebuild_started; };
 
 inline constexpr auto call_rebuild_finished =
     [](auto& handler, auto&&... arguments) -> decltype(handler.rebuild_finished(
@@ -118,8 +110,7 @@ struct Named_rebuild_finished {
     int rebuild_finished;
 };
 template <class H>
-concept declares_rebuild_finished = Inheritable<H> && !requires {
-    &Both<H, Named_rebuild_finished>::rebuild_finished;
-};
+concept declares_rebuild_finished =
+    Inheritable<H> && !requires { &Both<H, Named_rebuild_finished>::rebuild_finished; };
 
 } // namespace aftertouch::detail

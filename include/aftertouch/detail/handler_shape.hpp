@@ -40,7 +40,7 @@ void pass(F&& callable, Tx& tx, Arguments&&... arguments) {
 // its type.
 template <class F, class Tx, class H, class First, class Before>
 concept TakesBefore = std::invocable<F, H, First, Before, Tx&> ||
-    (!std::invocable<F, H, First, Tx&> && std::invocable<F, H, First, Before>);
+                      (!std::invocable<F, H, First, Tx&> && std::invocable<F, H, First, Before>);
 
 template <class H, class T, class Tx>
 struct Shape {

@@ -41,9 +41,7 @@ struct AnyBaseOf {
 
 /// The first thing in the braces of an aggregate is its base class, if it has one.
 template <class T>
-concept WithoutBases = !requires {
-    T{AnyBaseOf<T>{}};
-};
+concept WithoutBases = !requires { T{AnyBaseOf<T>{}}; };
 
 /// Becomes any member, as the type that PFR itself counts with.
 template <class T>
@@ -51,13 +49,19 @@ struct AnyMember {
     std::size_t ignore;
     template <class Member>
         requires(!std::is_same_v<std::remove_cv_t<Member>, T> && std::is_copy_constructible_v<T>)
-    operator Member&() const&& noexcept { std::terminate(); }
+    operator Member&() const&& noexcept {
+        std::terminate();
+    }
     template <class Member>
         requires(!std::is_same_v<std::remove_cv_t<Member>, T> && std::is_copy_constructible_v<T>)
-    operator Member&() const& noexcept { std::terminate(); }
+    operator Member&() const& noexcept {
+        std::terminate();
+    }
     template <class Member>
         requires(!std::is_same_v<std::remove_cv_t<Member>, T> && !std::is_copy_constructible_v<T>)
-    operator Member() const&& noexcept { std::terminate(); }
+    operator Member() const&& noexcept {
+        std::terminate();
+    }
 };
 
 template <class T>
@@ -66,8 +70,7 @@ inline constexpr std::size_t pfr_count = boost::pfr::tuple_size_v<T>;
 /// Braces let a C array take several initialisers, parentheses don't: then PFR has miscounted.
 template <class T, std::size_t... I>
 [[nodiscard]] consteval bool counts_elements(std::index_sequence<I...>) noexcept {
-    return requires { T{AnyMember<T>{I}...}; }
-    &&!requires { T(AnyMember<T>{I}...); };
+    return requires { T{AnyMember<T>{I}...}; } && !requires { T(AnyMember<T>{I}...); };
 }
 
 /// *Requires* at most pfr_limit fields.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <ostream>
 #include <set>
 #include <span>
 #include <string>
@@ -59,6 +60,38 @@ inline std::string literals(const Row& row) {
     std::string text;
     for (const at::Value& value : row) { text += (text.empty() ? "" : ",") + literal(value); }
     return text;
+}
+
+/// What a program sees of a statement that it runs.
+struct Seen {
+    int code = 0;
+    std::string error;
+    std::string rows; ///< of RETURNING
+    int changes = 0;
+    std::int64_t last_insert_rowid = 0;
+
+    friend bool operator==(const Seen&, const Seen&) = default;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const Seen& seen) {
+    return out << seen.code << ' ' << seen.error << " rows " << seen.rows << " changes "
+               << seen.changes << " rowid " << seen.last_insert_rowid;
+}
+
+inline Seen see(sqlite3* database, const std::string& sql) {
+    Seen seen;
+    const auto add = [](void* rows, int count, char** values, char**) {
+        std::string& text = *static_cast<std::string*>(rows);
+        for (int i = 0; i < count; ++i) {
+            text += values[i] == nullptr ? "NULL," : std::string{values[i]} + ',';
+        }
+        return 0;
+    };
+    seen.code = sqlite3_exec(database, sql.c_str(), add, &seen.rows, nullptr);
+    if (seen.code != SQLITE_OK) { seen.error = sqlite3_errmsg(database); }
+    seen.changes = sqlite3_changes(database);
+    seen.last_insert_rowid = sqlite3_last_insert_rowid(database);
+    return seen;
 }
 
 /// A database with captures in it.

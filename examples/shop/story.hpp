@@ -110,10 +110,11 @@ inline std::int64_t rows(at::sqlite::Database& database, const std::string& tabl
     return number(database, there) == 0 ? 0 : number(database, "SELECT count(*) FROM " + table);
 }
 
-/// Whether a pipeline's checkpoint says that its rebuild goes on.
+/// Whether a pipeline's rebuild goes on, by the query that a person would ask the database with.
 inline bool rebuilding(at::sqlite::Database& database) {
-    return number(database,
-               "SELECT count(*) FROM aftertouch_checkpoint WHERE checkpoint GLOB '* r*'") != 0;
+    const std::string status = at::status_script(database).statements().front().sql;
+    return number(database, "SELECT count(*) FROM (" + status + ") WHERE state = 'rebuilding'") !=
+           0;
 }
 
 inline void kill_it(at::sqlite::Database& database, Process& program) {

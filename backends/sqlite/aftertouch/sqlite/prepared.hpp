@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include <aftertouch/error.hpp>
 #include <aftertouch/sqlite/connection.hpp>
@@ -108,16 +109,17 @@ private:
             entries_.splice(entries_.begin(), entries_, found->second);
             return *found->second;
         }
-        entries_.push_front(Entry{Statement{handle_, sql}});
-        Entry& made = entries_.front();
-        by_text_.emplace(std::string_view{made.statement.sql()}, entries_.begin());
-        if (!made.statement.tail().empty()) {
-            forget(entries_.begin());
+        Statement statement{handle_, sql};
+        // Comments may follow it, nothing else.
+        if (!Statement{handle_, statement.tail()}.empty()) {
             throw Error{Errc::invalid_argument,
                 handle_.name() + ": more than one statement in a text with parameters or rows: "
                                  "pass them one by one",
                 {.statement = std::string{sql}}};
         }
+        entries_.push_front(Entry{std::move(statement)});
+        Entry& made = entries_.front();
+        by_text_.emplace(std::string_view{made.statement.sql()}, entries_.begin());
         forget_oldest();
         return made;
     }

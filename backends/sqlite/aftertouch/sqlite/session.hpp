@@ -76,9 +76,10 @@ public:
     bool bring_up() {
         const auto guard = lock();
         refuse_read_only();
+        // Read first: what another program changes from here on is looked at with the first batch.
+        if (request_.schema != Schema::none) { version_ = manager_.catalog().version(); }
         const bool changed = manager_.bring_up(request_.schema);
         read_installation();
-        if (request_.schema != Schema::none) { version_ = manager_.catalog().version(); }
         return changed;
     }
 

@@ -26,6 +26,12 @@ public:
     /// *Throws* `Error` with SQLite's words for text that doesn't parse, or whose parameters aren't
     /// $1, $2, ...
     Statement(const Handle& handle, std::string_view sql) : handle_{&handle}, sql_{sql} {
+        if (sql.find('\0') != std::string_view::npos) {
+            throw Error{Errc::invalid_argument,
+                handle.name() + ": a statement's text ends at a NUL byte to SQLite, and this one "
+                                "goes on behind it: pass the "
+                                "value as a parameter"};
+        }
         sqlite3_stmt* raw = nullptr;
         const char* tail = sql_.data() + sql_.size();
         const int code = sqlite3_prepare_v3(

@@ -43,7 +43,11 @@ inline void append_text(std::string& form, std::string_view text, KeyFold fold) 
     const std::size_t begin = form.size();
     form.append(text);
     if (fold != KeyFold::ascii_case) { return; }
+    bool compared = true;
     for (std::size_t i = begin; i < form.size(); ++i) {
+        // SQLite compares no further than a NUL byte, but for the length.
+        compared = compared && form[i] != '\0';
+        if (!compared) { form[i] = '\0'; }
         if (form[i] >= 'A' && form[i] <= 'Z') { form[i] = static_cast<char>(form[i] - 'A' + 'a'); }
     }
 }

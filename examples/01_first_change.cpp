@@ -8,10 +8,10 @@
 #include <iostream>
 namespace at = aftertouch;
 
-struct Product { // table "product", key "id"
+struct Product {
     std::int64_t id;
     std::string name;
-};
+}; // table "product", key "id"
 struct Label {
     std::int64_t id;
     std::string text;

@@ -109,7 +109,8 @@ std::string progress_of(const at::Status& status) {
                shop::grouped(status.rebuild->total);
     }
     text += name(status.state);
-    return status.lag ? text + ", " + shop::grouped(status.lag->records) + " behind" : text;
+    if (status.state == at::State::rebuilding || !status.lag) { return text; }
+    return text + ", " + shop::grouped(status.lag->records) + " behind";
 }
 
 // The program that follows the shop, a process of its own: until its input ends, or it is killed.

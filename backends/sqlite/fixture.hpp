@@ -70,7 +70,8 @@ public:
 private:
     // What is written needn't outlive the machine: tests kill no kernel.
     static void prepare(sqlite3* handle) {
-        sqlite3_exec(handle, "PRAGMA synchronous = OFF", nullptr, nullptr, nullptr);
+        sqlite3_exec(handle, "PRAGMA synchronous = OFF; PRAGMA foreign_keys = ON", nullptr, nullptr,
+            nullptr);
     }
 
     [[nodiscard]] static std::string unused_name() {
@@ -111,6 +112,30 @@ public:
 private:
     Database other_;
 };
+
+/// The kinds on which another program can hold up nothing but a commit, and one that does.
+[[nodiscard]] inline std::vector<Kind> kinds_with_commit_lock() { return {Kind::journal}; }
+class CommitLock {
+public:
+    explicit CommitLock(const Place& place) : other_{place.open()} {
+        other_.execute(
+            "BEGIN; SELECT count(*) FROM aftertouch_log"); // a reader keeps writers from the file
+    }
+    ~CommitLock() { other_.execute("ROLLBACK"); }
+
+private:
+    Database other_;
+};
+
+/// A constraint that is looked at when a transaction commits, and a handler's way to break it.
+inline void add_deferred_constraint(Database& database) {
+    database.execute(
+        "CREATE TABLE parent (id INTEGER PRIMARY KEY); CREATE TABLE child (id INTEGER PRIMARY KEY, "
+        "parent INTEGER REFERENCES parent DEFERRABLE INITIALLY DEFERRED)");
+}
+inline void break_deferred_constraint(Tx& tx) {
+    tx.execute("INSERT INTO child (parent) VALUES (1)");
+}
 
 /// \name What a test does behind the library's back
 /// @{

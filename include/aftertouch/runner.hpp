@@ -146,8 +146,9 @@ private:
         }
         if (const Usable usable = session_->usable(tracker_.position()); usable != Usable::yes) {
             to_tell_ = {Moment::checkpoint_unusable, std::string{name(usable)}};
-            // Another installation has another identity, which `open` learns.
-            return usable == Usable::other_log ? Happened::drifted : Happened::no_checkpoint;
+            // Another installation, or a log that begins again, has another identity, which `open`
+            // learns.
+            return usable == Usable::pruned ? Happened::no_checkpoint : Happened::drifted;
         }
         if (batch_.read(*session_, tracker_.checkpoint(), tracker_.position())) {
             return Happened::done;

@@ -175,15 +175,78 @@ TEST_CASE("P5: a running pipeline finds a log that was pruned past it") {
 
 TEST_CASE("P5: a log whose numbers were set back leads to a rebuild") {
     const Kind kind = GENERATE(from_range(fixture::all_kinds()));
-    INFO(fixture::name(kind));
+    const bool pruned_before = GENERATE(false, true);
+    INFO(fixture::name(kind) << (pruned_before ? ", pruned before" : ""));
     Shop shop{kind};
     change_order(shop.database, 2, 8);
     CHECK(shop.go_on().size() == 2);
+    if (pruned_before) { fixture::prune(shop.database, "order"); }
     fixture::set_log_back(shop.database);
     change_order(shop.database, 1, 8); // has a number that was handled already
     CHECK(shop.go_on() == everything);
     CHECK(shop.told.times(at::Moment::checkpoint_unusable) == 1);
     CHECK(copies(shop.database) == orders(shop.database));
+}
+
+TEST_CASE(
+    "P5: a running pipeline survives a log that is made anew or set back, pruned before or not") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    const bool pruned_before = GENERATE(false, true);
+    const bool dropped = GENERATE(false, true);
+    INFO(fixture::name(kind) << (pruned_before ? ", pruned before" : "")
+                             << (dropped ? ", dropped" : ", set back"));
+    Shop shop{kind};
+    Diary diary;
+    Pipeline pipeline{
+        at::source<Order>(), diary.handler(OnBatch{copy_rows}), shop.database, quiet("copy")};
+    pipeline.drain();
+    if (pruned_before) { fixture::prune(shop.database, "order"); }
+    diary.clear();
+    dropped ? fixture::drop_log(shop.database) : fixture::set_log_back(shop.database);
+    if (!dropped) { change_order(shop.database, 1, 8); }
+    for (int i = 0; i < 10 && pipeline.run_once(); ++i) {}
+    if (dropped) { CHECK(diary.changes() == everything); } // numbers set back are found at a start
+    change_order(shop.database, 1, 9);
+    for (int i = 0; i < 10 && pipeline.run_once(); ++i) {}
+    CHECK(!pipeline.run_once());
+    CHECK(shop.go_on().size() <= 2);
+    CHECK(copies(shop.database) == orders(shop.database));
+}
+
+TEST_CASE("P5: a running pipeline finds a capture that was removed and installed again") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    const bool others_stay = GENERATE(true, false);
+    INFO(fixture::name(kind) << (others_stay ? ", beside another capture" : ", alone"));
+    Shop shop{kind};
+    if (others_stay) { at::install(shop.database, at::source<Copy>()); }
+    Diary diary;
+    Pipeline pipeline{
+        at::source<Order>(), diary.handler(OnBatch{copy_rows}), shop.database, quiet("copy")};
+    pipeline.drain();
+    diary.clear();
+    at::remove(shop.database, at::source<Order>());
+    add_order(shop.database, 3); // nobody sees it
+    at::install(shop.database, at::source<Order>());
+    for (int i = 0; i < 10 && pipeline.run_once(); ++i) {}
+    CHECK(!pipeline.run_once());
+    CHECK(diary.changes() == Texts{"P1", "P2", "P3"});
+    CHECK(copies(shop.database) == orders(shop.database));
+}
+
+TEST_CASE("P5: pruning past a pipeline isn't hidden by what others left in the log") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    Shop shop{kind};
+    at::install(shop.database, at::source<Copy>());
+    Diary diary;
+    Pipeline pipeline{at::source<Order>(), diary.handler(), shop.database, quiet("copy")};
+    pipeline.drain();
+    diary.clear();
+    change_order(shop.database, 1, 8);
+    fixture::prune(shop.database, "order"); // by a program that waits for nobody
+    shop.database.transaction([](Tx& tx) { tx.upsert(Copy{77, "of another capture", 0}); });
+    pipeline.drain();
+    CHECK(diary.changes() == everything);
 }
 
 TEST_CASE("P5: an older copy of the database, put back, takes its checkpoint along and goes on") {

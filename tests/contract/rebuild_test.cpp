@@ -210,3 +210,39 @@ TEST_CASE("R4: rebuild() while it runs", "[threads]") {
     REQUIRE(pipeline.await_idle(std::chrono::seconds{30}) == at::Awaited::idle);
     CHECK(diary.changes() == present(1, 30));
 }
+
+TEST_CASE("R4: rebuild() hands over every record to a pipeline that begins now") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    add_orders(shop, 1, 3);
+    Diary diary;
+    at::Options options = quiet("copy");
+    options.begin = at::Begin::now;
+    Pipeline pipeline{at::source<Order>(), diary.handler(), shop, options};
+    const bool before_the_first_start = GENERATE(true, false);
+    if (!before_the_first_start) { pipeline.drain(); }
+    pipeline.rebuild();
+    pipeline.drain();
+    CHECK(diary.changes() == present(1, 3));
+}
+
+TEST_CASE("R4: rebuild() during a rebuild begins it anew") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    add_orders(shop, 1, 25);
+    Diary diary;
+    Pipeline pipeline{at::source<Order>(), diary.handler(), shop, small_batches("copy")};
+    pipeline.run_once();
+    pipeline.run_once();
+    CHECK(diary.changes() == present(1, 10));
+    diary.clear();
+    pipeline.rebuild();
+    pipeline.drain();
+    CHECK(diary.changes() == present(1, 25));
+}

@@ -133,3 +133,27 @@ TEST_CASE("R4: rewind during a rebuild is refused") {
     pipeline.drain();
     CHECK(diary.changes().size() == 25);
 }
+
+TEST_CASE("R4: a rewind that meets a lock is carried out later") {
+    const Kind kind = GENERATE(from_range(fixture::shared_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open(std::chrono::milliseconds{1})};
+    create_tables(shop);
+    Diary diary;
+    Pipeline pipeline{at::source<Order>(), diary.handler(), shop, quiet("copy")};
+    pipeline.drain();
+    add_order(shop, 1);
+    pipeline.drain();
+    add_order(shop, 2);
+    pipeline.drain();
+    const std::string behind_first = diary.calls().front().event_id;
+    diary.clear();
+    pipeline.rewind(behind_first);
+    {
+        const fixture::WriteLock lock{place};
+        CHECK_THROWS_AS(pipeline.drain(), at::Error);
+    }
+    pipeline.drain();
+    CHECK(diary.changes() == Texts{"I2"});
+}

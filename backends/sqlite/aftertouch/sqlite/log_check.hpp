@@ -50,11 +50,14 @@ namespace aftertouch::sqlite {
     return parts;
 }
 
-/// Whether the log gives out numbers that were pruned: somebody has set its sequence back.
+/// Whether the log gives out numbers that were pruned, or will: somebody has set its sequence back.
 [[nodiscard]] inline bool numbers_begun_again(Catalog& catalog) {
     return catalog
-               .number("SELECT (SELECT min(seq) FROM " + dialect::own(catalog.schema(), "log") +
-                       ") <= pruned_through FROM " + dialect::own(catalog.schema(), "meta"))
+               .number("SELECT coalesce((SELECT min(seq) FROM " +
+                       dialect::own(catalog.schema(), "log") +
+                       ") <= pruned_through, 0) OR coalesce((" +
+                       dialect::high_water(catalog.schema()) + "), 0) < pruned_through FROM " +
+                       dialect::own(catalog.schema(), "meta"))
                .value_or(0) != 0;
 }
 

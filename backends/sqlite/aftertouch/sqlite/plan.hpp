@@ -173,7 +173,8 @@ private:
                         "install the capture again", true});
             }
             plan.script.add("The log is a new one.",
-                "UPDATE " + own("meta") + " SET log_id = lower(hex(randomblob(8)))");
+                "UPDATE " + own("meta") +
+                    " SET log_id = lower(hex(randomblob(8))), pruned_through = 0");
         }
     }
 

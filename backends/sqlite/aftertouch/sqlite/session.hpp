@@ -120,7 +120,7 @@ public:
         }
         connection_->run("BEGIN IMMEDIATE");
         held_ = std::move(guard);
-        open_ = true;
+        set_open(true);
         // A handler that ends the transaction ends this savepoint too, even if it begins another
         // one.
         connection_->run("SAVEPOINT aftertouch_batch");
@@ -198,7 +198,9 @@ public:
 
     void wake() noexcept { waker_.notify(); }
     void interrupt() noexcept {
-        if (!shared_) { connection_->handle().interrupt(); }
+        // What runs on a shared connection outside of a batch is the application's.
+        const std::lock_guard guard{open_mutex_};
+        if (!shared_ || open_) { connection_->handle().interrupt(); }
     }
     bool wait(std::chrono::microseconds timeout) { return waker_.wait(timeout); }
 
@@ -223,8 +225,13 @@ private:
         return shared_ && !open_ ? std::unique_lock{*shared_} : std::unique_lock<FairMutex>{};
     }
 
+    void set_open(bool open) noexcept {
+        const std::lock_guard guard{open_mutex_};
+        open_ = open;
+    }
+
     void release() noexcept {
-        open_ = false;
+        set_open(false);
         held_ = {};
     }
 
@@ -294,7 +301,8 @@ private:
     std::optional<Snapshot> snapshot_;
     std::int64_t version_ = 0;
     std::unique_lock<FairMutex> held_; // of a shared connection, during a batch
-    bool open_ = false;
+    bool open_ = false;     // written under the mutex, by the thread that reads it without
+    std::mutex open_mutex_; // for interrupt()
 };
 
 } // namespace aftertouch::sqlite

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <support/catch.hpp>
+
+#include <aftertouch/source.hpp>
+
+namespace at = aftertouch;
+
+namespace {
+
+struct Order {
+    std::int64_t id = 0;
+    std::string customer;
+    std::string secret;
+};
+
+} // namespace
+
+static_assert(at::ChangeSource<at::Source<Order>>);
+static_assert(at::ChangeSource<decltype(at::source<Order>().images())>);
+static_assert(!at::ChangeSource<Order>);
+static_assert(at::Source<Order>::mode == at::CaptureMode::touch);
+static_assert(decltype(at::source<Order>().images())::mode == at::CaptureMode::images);
+
+TEST_CASE("source: by default it touches every change of the struct's table") {
+    const at::Capture capture = at::source<Order>().capture();
+    CHECK(capture.name == "order");
+    CHECK(capture.table.name == at::table_name<Order>());
+    CHECK(capture.operations == at::Operations::all());
+    CHECK(!capture.images);
+    CHECK(capture.imaged.empty());
+}
+
+TEST_CASE("source: images have all columns but those that are excluded (TE6)") {
+    CHECK(at::source<Order>().images().capture().imaged == std::vector<std::size_t>{0, 1, 2});
+    const auto without = at::source<Order>().images().exclude<&Order::secret>();
+    CHECK(without.capture().imaged == std::vector<std::size_t>{0, 1});
+    CHECK(without.capture().definition().find("secret") == std::string::npos);
+}
+
+TEST_CASE("C7: declarations that differ never get one name by themselves") {
+    const auto plain = at::source<Order>();
+    const std::vector<std::string> names{plain.capture().name, plain.images().capture().name,
+        plain.operations(at::inserts).capture().name,
+        plain.operations(at::inserts | at::deletes).capture().name,
+        plain.images().exclude<&Order::secret>().capture().name};
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        for (std::size_t j = 0; j < i; ++j) { CHECK(names[i] != names[j]); }
+    }
+    CHECK(plain.operations(at::inserts).capture().name ==
+          plain.operations(at::inserts).capture().name);
+    CHECK(plain.named("mine").images().capture().name == "mine");
+}
+
+TEST_CASE("source: each call gives another one, what was set stays") {
+    const auto plain = at::source<Order>();
+    const auto filtered = plain.filter([](const at::Change<Order>&) { return false; })
+                              .rebuild_by<&Order::customer>()
+                              .images();
+    CHECK(!plain.filter());
+    CHECK(plain.order().empty());
+    CHECK(filtered.filter());
+    CHECK(filtered.order() == std::vector<std::size_t>{1});
+}

@@ -57,6 +57,8 @@ public:
         batch_.keys_.clear();
         batch_.changes_.clear();
         batch_.present_.clear();
+        batch_.records_.clear();
+        batch_.missing_.clear();
         batch_.loaded_ = false;
         batch_.failed_read_ = nullptr;
         bytes_ = 0;

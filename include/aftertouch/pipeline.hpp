@@ -253,7 +253,7 @@ private:
     [[noreturn]] void give_up(Step step) {
         if (step == Step::fail) { advance(); }
         cycle_.halt();
-        std::rethrow_exception(runner_.last_error());
+        std::rethrow_exception(runner_.told_error());
     }
 
     Awaited await(std::optional<detail::Clock::time_point> until) {

@@ -49,7 +49,7 @@ public:
           batch_{std::move(source), std::move(handler), database, options_},
           pace_{options_.poll_interval} {}
 
-    /// Does one step and says what happened. Throws nothing: `last_error` has what went wrong.
+    /// Does one step and says what happened. Throws nothing: `told_error` has what went wrong.
     [[nodiscard]] Happened carry_out(Step step, Cycle& cycle) {
         tracker_.forget_doubt();
         try {
@@ -60,7 +60,8 @@ public:
         }
     }
 
-    [[nodiscard]] const std::exception_ptr& last_error() const noexcept { return trouble_.error(); }
+    /// What went wrong, for a caller who decides what comes next.
+    [[nodiscard]] std::exception_ptr told_error() noexcept { return trouble_.told(); }
     [[nodiscard]] const Capture& capture() const noexcept { return capture_; }
     [[nodiscard]] const Options& options() const noexcept { return options_; }
     [[nodiscard]] const Reporter& reporter() const noexcept { return reporter_; }

@@ -121,9 +121,12 @@ private:
     // What the handler does must stay inside the transaction that was begun for it (K2).
     template <class Work>
     void in_handler(Session& session, Work work) {
-        {
+        try {
             const HandlerScope scope{&database_};
             work(session.transaction());
+        } catch (const Error& error) {
+            // Said below, where the pipeline is known.
+            if (error.code() != Errc::transaction_lost || session.intact()) { throw; }
         }
         if (session.intact()) { return; }
         throw Error{Errc::transaction_lost,

@@ -27,6 +27,12 @@ public:
     [[nodiscard]] const std::exception_ptr& error() const noexcept { return error_; }
     [[nodiscard]] const std::string& message() const noexcept { return message_; }
 
+    /// The error, for somebody who starts again or doesn't: nothing is held against a new try.
+    [[nodiscard]] std::exception_ptr told() noexcept {
+        doubtful_ = nullptr;
+        return error_;
+    }
+
     /// Keeps the exception that is being handled, and says what it means.
     [[nodiscard]] Happened caught(const StepFacts& facts) {
         error_ = std::current_exception();

@@ -78,6 +78,11 @@ private:
             "BEGIN IMMEDIATE");
     }
 
+    void end_transaction() {
+        connection_->run("COMMIT");
+        connection_->require_transaction(false);
+    }
+
     [[nodiscard]] InstalledCapture require(SchemaManager& manager, const Capture& capture) const {
         if (auto installed = manager.find()) { return *std::move(installed); }
         throw Error{Errc::schema_mismatch,
@@ -137,18 +142,20 @@ public:
     template <class Work>
     std::invoke_result_t<Work&, Transaction&> transaction(Work&& work) {
         return with_transaction("Database::transaction", [&](Transaction& tx) {
-            connection_->run("BEGIN IMMEDIATE");
+            connection_->begin("BEGIN IMMEDIATE");
+            connection_->require_transaction(true);
             try {
                 if constexpr (std::is_void_v<std::invoke_result_t<Work&, Transaction&>>) {
                     work(tx);
-                    connection_->run("COMMIT");
+                    end_transaction();
                 } else {
                     auto answer = work(tx);
-                    connection_->run("COMMIT");
+                    end_transaction();
                     return answer;
                 }
             } catch (...) {
-                if (connection_->handle().in_transaction()) { connection_->run("ROLLBACK"); }
+                connection_->require_transaction(false);
+                connection_->roll_back();
                 throw;
             }
         });

@@ -26,7 +26,9 @@ namespace detail {
 [[nodiscard]] constexpr Errc errc_of(int code) noexcept {
     switch (code & 0xff) {
         case SQLITE_BUSY:
-        case SQLITE_LOCKED: return Errc::busy;
+        case SQLITE_LOCKED:
+        case SQLITE_PROTOCOL:
+            return Errc::busy; // the last: it has tried for long to get a lock of the WAL
         case SQLITE_READONLY: return Errc::read_only;
         case SQLITE_NOTADB: return Errc::not_a_database;
         case SQLITE_CONSTRAINT: return Errc::constraint;

@@ -74,8 +74,14 @@ inline constexpr std::string_view now = "julianday('now')";
 }
 
 /// The highest number that the log ever gave out.
+///
+/// A statement that fails under OR FAIL keeps its log rows, and SQLite doesn't count them in its
+/// sequence: so what removes rows from the log must leave the one with the highest number, or
+/// numbers come twice.
 [[nodiscard]] inline std::string high_water(const std::string& schema) {
-    return "SELECT seq FROM " + quoted(schema) + ".sqlite_sequence WHERE name = 'aftertouch_log'";
+    return "SELECT max(coalesce((SELECT seq FROM " + quoted(schema) +
+           ".sqlite_sequence WHERE name = 'aftertouch_log'), 0), coalesce((SELECT max(seq) FROM " +
+           own(schema, "log") + "), 0))";
 }
 
 struct LogRead {

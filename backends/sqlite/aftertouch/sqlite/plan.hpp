@@ -229,9 +229,7 @@ private:
     void plan_leftover_images(SchemaPlan& plan, const std::string& images) {
         if (!has_table(images)) { return; }
         const std::string ahead = has_table("aftertouch_log")
-                                      ? " WHERE seq > (SELECT coalesce(max(seq), 0) FROM (" +
-                                            dialect::high_water(schema_) + " UNION ALL " +
-                                            dialect::head(schema_) + "))"
+                                      ? " WHERE seq > (" + dialect::high_water(schema_) + ')'
                                       : std::string{};
         const std::string any = "SELECT 1 FROM " + in_schema(images) + ahead + " LIMIT 1";
         if (!catalog_.number(any)) { return; }

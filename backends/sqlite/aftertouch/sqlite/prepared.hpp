@@ -5,6 +5,7 @@
 #include <iterator>
 #include <list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -34,6 +35,30 @@ public:
 
     [[nodiscard]] const Handle& handle() const noexcept { return handle_; }
 
+    /// Begins a transaction with `sql`, and what it takes to end it, so that no lack of memory can
+    /// keep it open.
+    void begin(std::string_view sql) {
+        require_order();
+        if (!roll_back_) { roll_back_.emplace(prepare("ROLLBACK")); }
+        run(sql);
+    }
+    /// Ends the transaction that `begin` began, if there is one still.
+    void roll_back() noexcept {
+        if (handle_.in_transaction() && roll_back_) {
+            try {
+                static_cast<void>(roll_back_->step());
+            } catch (...) {
+                // Whether it is over is what counts.
+            }
+            roll_back_->reset();
+        }
+        abandoned_ = handle_.in_transaction();
+    }
+    /// While this is on, a statement outside of a transaction is refused: SQLite ends a transaction
+    /// by itself after some errors, and what is written behind that would stay although its batch
+    /// fails (K1).
+    void require_transaction(bool required) noexcept { transaction_required_ = required; }
+
     /// Runs one statement and says how many rows it inserted, updated or deleted itself (triggers
     /// don't count).
     template <class Values>
@@ -47,6 +72,7 @@ public:
     /// Runs one statement and calls `row(statement)` for each row until it answers false.
     template <class Values, class Row>
     void each(std::string_view sql, const Values& values, Row&& row) {
+        require_order();
         const Use use{*this, sql};
         use->bind(values);
         while (use->step() && row(static_cast<const Statement&>(*use))) {}
@@ -57,6 +83,7 @@ public:
         const int before = sqlite3_total_changes(handle_.get());
         const std::string text{sql};
         for (std::string_view rest = text; !rest.empty();) {
+            require_order();
             Statement statement{handle_, rest};
             statement.bind(std::span<const Value>{});
             while (statement.step()) {}
@@ -104,6 +131,20 @@ private:
         std::unique_ptr<Entry> copy_;
     };
 
+    void require_order() {
+        if (abandoned_) { roll_back(); }
+        if (abandoned_) {
+            throw Error{Errc::out_of_memory, handle_.name() + ": there is no memory to end a "
+                                                              "transaction that has failed: free "
+                                                              "some and try again"};
+        }
+        if (transaction_required_ && !handle_.in_transaction()) {
+            throw Error{Errc::transaction_lost,
+                handle_.name() + ": the transaction has ended, by an error before or a COMMIT or "
+                                 "ROLLBACK of the caller: pass its errors on, and let it be ended"};
+        }
+    }
+
     Entry& entry(std::string_view sql) {
         if (const auto found = by_text_.find(sql); found != by_text_.end()) {
             entries_.splice(entries_.begin(), entries_, found->second);
@@ -142,6 +183,9 @@ private:
     Handle handle_;
     Entries entries_; // the newest first
     std::unordered_map<std::string_view, Entries::iterator> by_text_;
+    std::optional<Statement> roll_back_;
+    bool abandoned_ = false; // a transaction that failed is open still
+    bool transaction_required_ = false;
 };
 
 } // namespace aftertouch::sqlite

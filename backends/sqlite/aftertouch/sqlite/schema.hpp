@@ -94,13 +94,13 @@ private:
                     " is inside a transaction of the application on the same connection: install "
                     "and remove when that has ended"};
         }
-        connection_->run(begin);
+        connection_->begin(begin);
         try {
             auto answer = work();
             connection_->run("COMMIT");
             return answer;
         } catch (...) {
-            if (connection_->handle().in_transaction()) { connection_->run("ROLLBACK"); }
+            connection_->roll_back();
             throw;
         }
     }

@@ -118,12 +118,13 @@ public:
                                         "connection: the pipeline "
                                         "goes on when that has ended"};
         }
-        connection_->run("BEGIN IMMEDIATE");
+        connection_->begin("BEGIN IMMEDIATE");
         held_ = std::move(guard);
         set_open(true);
         // A handler that ends the transaction ends this savepoint too, even if it begins another
         // one.
         connection_->run("SAVEPOINT aftertouch_batch");
+        connection_->require_transaction(true);
     }
 
     [[nodiscard]] std::vector<Difference> drift() {
@@ -163,7 +164,10 @@ public:
         if (!connection_->handle().in_transaction()) { return false; }
         try {
             connection_->run("RELEASE aftertouch_batch");
-        } catch (const Error&) { return false; }
+        } catch (const Error& error) {
+            if (error.code() == Errc::out_of_memory) { throw; }
+            return false;
+        }
         return true;
     }
 
@@ -183,11 +187,7 @@ public:
 
     void roll_back() noexcept {
         if (!open_) { return; }
-        try {
-            if (connection_->handle().in_transaction()) { connection_->run("ROLLBACK"); }
-        } catch (...) {
-            // SQLite has rolled back by itself, or the next BEGIN says what is wrong.
-        }
+        connection_->roll_back();
         release();
     }
 
@@ -231,6 +231,7 @@ private:
     }
 
     void release() noexcept {
+        connection_->require_transaction(false);
         set_open(false);
         held_ = {};
     }

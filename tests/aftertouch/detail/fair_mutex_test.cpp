@@ -26,6 +26,16 @@ TEST_CASE("fair_mutex: one at a time", "[threads]") {
     CHECK(count == 4000);
 }
 
+TEST_CASE("fair_mutex: who gives up is passed over", "[threads]") {
+    FairMutex mutex;
+    mutex.lock();
+    std::thread{[&] { CHECK_FALSE(mutex.lock_unless([] { return true; })); }}.join();
+    mutex.unlock();
+    CHECK(mutex.lock_unless([] { return true; }));
+    mutex.unlock();
+    const std::lock_guard guard{mutex};
+}
+
 TEST_CASE("fair_mutex: who asks while another holds it and asks again comes first", "[threads]") {
     FairMutex mutex;
     std::atomic<bool> asked{false};

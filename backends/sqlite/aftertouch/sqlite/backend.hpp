@@ -54,6 +54,8 @@ public:
     using Transaction = aftertouch::Transaction<Connection>;
 
 private:
+    using FairMutex = aftertouch::detail::FairMutex;
+
     template <class Work>
     auto with_transaction(std::string_view call, Work work) {
         aftertouch::detail::HandlerScope::refuse(this, call);
@@ -173,7 +175,7 @@ public:
     [[nodiscard]] std::unique_ptr<Session> open_session(
         const SessionRequest& request, const std::atomic<bool>& stopping) {
         SessionConnection connection{
-            connection_, shared_ ? mutex_ : nullptr, options_.busy_timeout};
+            connection_, shared_, shared_ ? mutex_ : batches_, options_.busy_timeout};
         if (!shared_) { connection.connection = std::make_shared<Connection>(path_, options_); }
         return std::make_unique<Session>(std::move(connection), request, wakers_, stopping);
     }
@@ -264,8 +266,9 @@ private:
     std::string path_;
     Options options_;
     std::shared_ptr<Connection> connection_;
-    std::shared_ptr<aftertouch::detail::FairMutex> mutex_ =
-        std::make_shared<aftertouch::detail::FairMutex>();
+    std::shared_ptr<FairMutex> mutex_ = std::make_shared<FairMutex>(); // of the connection
+    std::shared_ptr<FairMutex> batches_ =
+        std::make_shared<FairMutex>(); // of pipelines on their own
     WakeList wakers_;
     bool shared_;
 };

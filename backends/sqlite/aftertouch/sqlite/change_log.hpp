@@ -16,7 +16,9 @@
 
 #include <aftertouch/capture.hpp>
 #include <aftertouch/change.hpp>
+#include <aftertouch/dml.hpp>
 #include <aftertouch/operation.hpp>
+#include <aftertouch/sqlite/catalog.hpp>
 #include <aftertouch/sqlite/dialect.hpp>
 #include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/statement.hpp>
@@ -64,6 +66,20 @@ struct LogFilter {
     std::string look_up{}; ///< reads a row of the source by its key; empty where not every
                            ///< operation is captured
 };
+
+/// What a pipeline called `own_name` wants, if it leaves out what it makes itself.
+[[nodiscard]] inline LogFilter log_filter(
+    const Capture& capture, std::int64_t id, const TableFacts& facts, std::string own_name) {
+    LogFilter filter{
+        id, capture.table.key.size(), capture.imaged.size(), std::move(own_name), {}, {}};
+    for (const std::size_t part : capture.table.key) {
+        filter.collations.push_back(facts.column(capture.table.columns[part].name)->collation);
+    }
+    if (capture.operations == Operations::all()) {
+        filter.look_up = dml::select_by_key(capture.table);
+    }
+    return filter;
+}
 
 /// The log of one capture.
 class ChangeLog {

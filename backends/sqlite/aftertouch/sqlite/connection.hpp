@@ -139,6 +139,14 @@ public:
     }
     [[nodiscard]] bool in_transaction() const noexcept { return sqlite3_get_autocommit(raw_) == 0; }
     [[nodiscard]] bool read_only() const noexcept { return sqlite3_db_readonly(raw_, "main") == 1; }
+    /// *Throws* `Error` (`read_only`) where a pipeline couldn't keep its checkpoint.
+    void require_writable() const {
+        if (!read_only()) { return; }
+        throw Error{Errc::read_only,
+            name_ +
+                " can't be written, and a pipeline keeps its checkpoint there: check the rights "
+                "of the file and its folder, and how it was opened"};
+    }
     /// Makes the statement that runs now fail as `interrupted`. *Threads*: any.
     void interrupt() const noexcept { sqlite3_interrupt(raw_); }
 

@@ -16,13 +16,11 @@
 #include <aftertouch/backend.hpp>
 #include <aftertouch/checkpoint.hpp>
 #include <aftertouch/detail/fair_mutex.hpp>
-#include <aftertouch/dml.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/sqlite/change_log.hpp>
 #include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/schema.hpp>
 #include <aftertouch/sqlite/snapshot.hpp>
-#include <aftertouch/sqlite/statement.hpp>
 #include <aftertouch/sqlite/store.hpp>
 #include <aftertouch/sqlite/wake.hpp>
 #include <aftertouch/transaction.hpp>
@@ -32,10 +30,13 @@
 
 namespace aftertouch::sqlite {
 
-/// The connection that a session works on: its own, or one that it shares under a mutex.
+/// The connection that a session works on: its own, or one that it shares.
 struct SessionConnection {
     std::shared_ptr<Connection> connection;
-    std::shared_ptr<aftertouch::detail::FairMutex> shared; ///< null for a connection of its own
+    bool shared = false;
+    /// Of the shared connection; of batches that wait for the file's one write lock otherwise, so
+    /// that a Database's pipelines have it in turn.
+    std::shared_ptr<aftertouch::detail::FairMutex> mutex;
     std::chrono::milliseconds busy_timeout{5000};
 };
 
@@ -53,7 +54,8 @@ public:
     Session(SessionConnection connection, SessionRequest request, WakeList& wakers,
         const std::atomic<bool>& stopping)
         : connection_{std::move(connection.connection)},
-          shared_{std::move(connection.shared)},
+          shared_{connection.shared},
+          mutex_{std::move(connection.mutex)},
           busy_timeout_{connection.busy_timeout},
           request_{std::move(request)},
           wakers_{wakers},
@@ -75,7 +77,7 @@ public:
 
     bool bring_up() {
         const auto guard = lock();
-        refuse_read_only();
+        connection_->handle().require_writable();
         // Read first: what another program changes from here on is looked at with the first batch.
         if (request_.schema != Schema::none) { version_ = manager_.catalog().version(); }
         const bool changed = manager_.bring_up(request_.schema);
@@ -111,7 +113,11 @@ public:
     }
 
     void begin() {
-        auto guard = lock();
+        if (!mutex_->lock_unless([&] { return stopping_.load(std::memory_order_relaxed); })) {
+            throw Error{Errc::busy, connection_->handle().name() +
+                                        " is in use by another batch, and the pipeline is to stop"};
+        }
+        std::unique_lock guard{*mutex_, std::adopt_lock};
         if (shared_ && connection_->handle().in_transaction()) {
             throw Error{Errc::busy, connection_->handle().name() +
                                         " is inside a transaction of the application on the same "
@@ -222,7 +228,7 @@ private:
 
     // Inside a batch the mutex is held already.
     [[nodiscard]] std::unique_lock<FairMutex> lock() const {
-        return shared_ && !open_ ? std::unique_lock{*shared_} : std::unique_lock<FairMutex>{};
+        return shared_ && !open_ ? std::unique_lock{*mutex_} : std::unique_lock<FairMutex>{};
     }
 
     void set_open(bool open) noexcept {
@@ -253,14 +259,6 @@ private:
         return 1;
     }
 
-    void refuse_read_only() const {
-        if (!connection_->handle().read_only()) { return; }
-        throw Error{Errc::read_only, connection_->handle().name() +
-                                         " can't be written, and a pipeline keeps its checkpoint "
-                                         "there: check the rights of the "
-                                         "file and its folder, and how it was opened"};
-    }
-
     void read_installation() {
         const std::optional<InstalledCapture> found = manager_.find();
         if (!found) {
@@ -271,22 +269,15 @@ private:
         installed_ = *found;
         const TableFacts facts = manager_.catalog().table(request_.capture.table.name);
         folds_ = sqlite::key_folds(request_.capture, facts);
-        LogFilter filter{installed_.id, request_.capture.table.key.size(),
-            request_.capture.imaged.size(),
-            request_.skip_own_changes ? request_.pipeline : std::string{}, {}, {}};
-        for (const std::size_t part : request_.capture.table.key) {
-            filter.collations.push_back(
-                facts.column(request_.capture.table.columns[part].name)->collation);
-        }
-        if (request_.capture.operations == Operations::all()) {
-            filter.look_up = dml::select_by_key(request_.capture.table);
-        }
-        log_.emplace(*connection_, schema_, std::move(filter));
+        log_.emplace(*connection_, schema_,
+            log_filter(request_.capture, installed_.id, facts,
+                request_.skip_own_changes ? request_.pipeline : std::string{}));
         snapshot_.emplace(*connection_, request_.capture.table, request_.order);
     }
 
     std::shared_ptr<Connection> connection_;
-    std::shared_ptr<FairMutex> shared_;
+    bool shared_;
+    std::shared_ptr<FairMutex> mutex_;
     std::chrono::milliseconds busy_timeout_;
     SessionRequest request_;
     WakeList& wakers_;
@@ -301,8 +292,8 @@ private:
     std::optional<ChangeLog> log_;
     std::optional<Snapshot> snapshot_;
     std::int64_t version_ = 0;
-    std::unique_lock<FairMutex> held_; // of a shared connection, during a batch
-    bool open_ = false;     // written under the mutex, by the thread that reads it without
+    std::unique_lock<FairMutex> held_; // during a batch
+    bool open_ = false;     // written under open_mutex_ by the thread that reads it without
     std::mutex open_mutex_; // for interrupt()
 };
 

@@ -137,6 +137,12 @@ inline void break_deferred_constraint(Tx& tx) {
     tx.execute("INSERT INTO child (parent) VALUES (1)");
 }
 
+/// The table of a customer whose key, a text, is compared without regard to case.
+inline void create_case_blind_customers(Database& database) {
+    database.execute("CREATE TABLE customer (name TEXT NOT NULL COLLATE NOCASE PRIMARY KEY, rank "
+                     "INTEGER NOT NULL)");
+}
+
 /// \name What a test does behind the library's back
 /// @{
 

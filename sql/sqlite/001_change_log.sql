@@ -1,0 +1,25 @@
+-- Rendered by Aftertouch 0.1.0 from backends/sqlite; approve a change with: cmake --build build --target sql
+
+-- Run with: sqlite3 -bail FILE < this; then it runs whole or not at all.
+BEGIN IMMEDIATE;
+
+-- One row: which log this is, and how far it has been pruned.
+-- Undo: DROP TABLE, together with the other three.
+CREATE TABLE "aftertouch_meta" (log_id TEXT NOT NULL, layout INTEGER NOT NULL, pruned_through INTEGER NOT NULL);
+
+-- The change log: triggers append to it. Columns have no type, so that keys keep their
+-- storage class; there is no constraint, so that no writer can fail on it; AUTOINCREMENT,
+-- so that no number is given out twice. Put no trigger and no index that is unique on it.
+CREATE TABLE "aftertouch_log" (seq INTEGER PRIMARY KEY AUTOINCREMENT, capture, operation, at, origin, k1, k2, k3, k4);
+
+-- What is captured, as the program that installed it declared it.
+CREATE TABLE "aftertouch_capture" (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, definition TEXT NOT NULL, incarnation TEXT NOT NULL);
+
+-- How far each pipeline has come; written in the transaction of what its handler derives.
+CREATE TABLE "aftertouch_checkpoint" (pipeline TEXT PRIMARY KEY NOT NULL, checkpoint TEXT NOT NULL, version INTEGER NOT NULL, attempts INTEGER NOT NULL, at REAL NOT NULL);
+
+-- A random name tells this log from any other.
+INSERT INTO "main"."aftertouch_meta" (log_id, layout, pruned_through) VALUES (lower(hex(randomblob(8))), 1, 0);
+
+COMMIT;
+

@@ -1,0 +1,34 @@
+-- Rendered by Aftertouch 0.1.0 from backends/sqlite; approve a change with: cmake --build build --target sql
+
+-- Run with: sqlite3 -bail FILE < this; then it runs whole or not at all.
+BEGIN IMMEDIATE;
+
+-- Captures no more.
+DROP TRIGGER "main"."aftertouch_account_insert_guard";
+
+-- Captures no more.
+DROP TRIGGER "main"."aftertouch_account_update_guard";
+
+-- Captures no more.
+DROP TRIGGER "main"."aftertouch_account_insert";
+
+-- Captures no more.
+DROP TRIGGER "main"."aftertouch_account_update";
+
+-- Captures no more.
+DROP TRIGGER "main"."aftertouch_account_rekey";
+
+-- Captures no more.
+DROP TRIGGER "main"."aftertouch_account_delete";
+
+-- Its changes.
+DELETE FROM "main"."aftertouch_log" WHERE capture = 1;
+
+-- The checkpoints of its pipelines.
+DELETE FROM "main"."aftertouch_checkpoint" WHERE substr(checkpoint, 5, length('a4cadce5ac4527cb.23b904aab9159a9d') + 1) = 'a4cadce5ac4527cb.23b904aab9159a9d ';
+
+-- Its declaration.
+DELETE FROM "main"."aftertouch_capture" WHERE id = 1;
+
+COMMIT;
+

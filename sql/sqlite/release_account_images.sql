@@ -1,0 +1,40 @@
+-- Rendered by Aftertouch 0.1.0 from backends/sqlite; approve a change with: cmake --build build --target sql
+
+-- Run with: sqlite3 -bail FILE < this; then it runs whole or not at all.
+BEGIN IMMEDIATE;
+
+-- Captures no more.
+DROP TRIGGER "main"."aftertouch_account_images_insert_guard";
+
+-- Captures no more.
+DROP TRIGGER "main"."aftertouch_account_images_update_guard";
+
+-- Captures no more.
+DROP TRIGGER "main"."aftertouch_account_images_rowid_guard";
+
+-- Captures no more.
+DROP TRIGGER "main"."aftertouch_account_images_insert";
+
+-- Captures no more.
+DROP TRIGGER "main"."aftertouch_account_images_update";
+
+-- Captures no more.
+DROP TRIGGER "main"."aftertouch_account_images_rekey";
+
+-- Captures no more.
+DROP TRIGGER "main"."aftertouch_account_images_delete";
+
+-- Its images.
+DROP TABLE "main"."aftertouch_image_2";
+
+-- Its changes.
+DELETE FROM "main"."aftertouch_log" WHERE capture = 2;
+
+-- The checkpoints of its pipelines.
+DELETE FROM "main"."aftertouch_checkpoint" WHERE substr(checkpoint, 5, length('a4cadce5ac4527cb.8b529ac90a11c754') + 1) = 'a4cadce5ac4527cb.8b529ac90a11c754 ';
+
+-- Its declaration.
+DELETE FROM "main"."aftertouch_capture" WHERE id = 2;
+
+COMMIT;
+

@@ -37,12 +37,16 @@ enum class Kind { memory, journal, wal };
     return "";
 }
 
-/// Each kind; those that another program can open too; those whose batches another program can hold
-/// up in any step.
+/// Each kind, and those that another program can open too.
 [[nodiscard]] inline std::vector<Kind> all_kinds() {
     return {Kind::memory, Kind::journal, Kind::wal};
 }
 [[nodiscard]] inline std::vector<Kind> shared_kinds() { return {Kind::journal, Kind::wal}; }
+
+/// Those where readers go on while a batch is written, and those where application and pipelines
+/// share a connection.
+[[nodiscard]] inline std::vector<Kind> kinds_with_free_readers() { return {Kind::wal}; }
+[[nodiscard]] inline std::vector<Kind> kinds_with_one_connection() { return {Kind::memory}; }
 
 /// Where the database of one test lies: new, and gone with this object.
 class Place {

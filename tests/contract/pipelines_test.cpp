@@ -264,7 +264,9 @@ TEST_CASE("an application's writes wait for a batch in memory and never join its
 
 TEST_CASE(
     "an application's transaction isn't committed by a pipeline, nor waited for by await_idle") {
-    const Place place{Kind::memory};
+    const Kind kind = GENERATE(from_range(fixture::kinds_with_one_connection()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
     Database shop{place.open()};
     create_tables(shop);
     Diary diary;

@@ -25,7 +25,7 @@ DROP TRIGGER "main"."aftertouch_account_delete";
 DELETE FROM "main"."aftertouch_log" WHERE capture = 1;
 
 -- The checkpoints of its pipelines.
-DELETE FROM "main"."aftertouch_checkpoint" WHERE substr(checkpoint, 5, length('a4cadce5ac4527cb.23b904aab9159a9d') + 1) = 'a4cadce5ac4527cb.23b904aab9159a9d ';
+DELETE FROM "main"."aftertouch_checkpoint" WHERE substr(checkpoint, 5, instr(substr(checkpoint, 5), ' ') - 1) = (SELECT m.log_id || '.' || c.incarnation FROM "main"."aftertouch_meta" AS m, "main"."aftertouch_capture" AS c WHERE c.id = 1);
 
 -- Its declaration.
 DELETE FROM "main"."aftertouch_capture" WHERE id = 1;

@@ -31,7 +31,7 @@ DROP TABLE "main"."aftertouch_image_2";
 DELETE FROM "main"."aftertouch_log" WHERE capture = 2;
 
 -- The checkpoints of its pipelines.
-DELETE FROM "main"."aftertouch_checkpoint" WHERE substr(checkpoint, 5, length('a4cadce5ac4527cb.8b529ac90a11c754') + 1) = 'a4cadce5ac4527cb.8b529ac90a11c754 ';
+DELETE FROM "main"."aftertouch_checkpoint" WHERE substr(checkpoint, 5, instr(substr(checkpoint, 5), ' ') - 1) = (SELECT m.log_id || '.' || c.incarnation FROM "main"."aftertouch_meta" AS m, "main"."aftertouch_capture" AS c WHERE c.id = 2);
 
 -- Its declaration.
 DELETE FROM "main"."aftertouch_capture" WHERE id = 2;

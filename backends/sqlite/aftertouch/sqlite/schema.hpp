@@ -159,8 +159,12 @@ private:
         const std::string id = std::to_string(installed.id);
         script.add("Its changes.", "DELETE FROM " + planner.own("log") + " WHERE capture = " + id);
         script.add("The checkpoints of its pipelines.",
-            "DELETE FROM " + planner.own("checkpoint") + " WHERE substr(checkpoint, 5, length(" +
-                quoted_text(installed.log) + ") + 1) = " + quoted_text(installed.log + ' '));
+            "DELETE FROM " + planner.own("checkpoint") +
+                " WHERE substr(checkpoint, 5, instr(substr(checkpoint, 5), ' ') - 1) = (SELECT "
+                "m.log_id || '.' || "
+                "c.incarnation FROM " +
+                planner.own("meta") + " AS m, " + planner.own("capture") +
+                " AS c WHERE c.id = " + id + ')');
         script.add(
             "Its declaration.", "DELETE FROM " + planner.own("capture") + " WHERE id = " + id);
     }

@@ -117,6 +117,21 @@ TEST_CASE("C6: images have generated columns as the table computes them") {
           "5,10,'5x','p' 6,12,'6x','p' 6,12,'6x','p' 7,14,'7x','q'");
 }
 
+TEST_CASE("C6: the image of a row that REPLACE removed has a virtual column's type") {
+    Lab lab;
+    lab.run("CREATE TABLE t (id INTEGER PRIMARY KEY, u UNIQUE, r REAL, g REAL AS (u));");
+    const at::Capture capture = capture_of("t", {"id", "u", "r", "g"}, {"id"}, true);
+    lab.install(capture);
+    lab.run("INSERT INTO t (id, u, r) VALUES (1, 5, 5), (2, 'word', 'word'); REPLACE INTO t VALUES "
+            "(3, 5, 0), (4, 'word', 0)");
+    CHECK(lab.text(
+              "SELECT typeof(b2), typeof(b3), typeof(b4) FROM aftertouch_image_1 WHERE b1 = 1") ==
+          "'integer','real','real'");
+    CHECK(lab.text(
+              "SELECT typeof(b2), typeof(b3), typeof(b4) FROM aftertouch_image_1 WHERE b1 = 2") ==
+          "'text','text','text'");
+}
+
 TEST_CASE("C6: an image of rows of one, 900, 901 and 1,801 columns") {
     for (const std::size_t count : {1U, 899U, 900U, 901U, 1800U, 1801U}) {
         std::string columns = "c0 INTEGER PRIMARY KEY";

@@ -122,6 +122,29 @@ TEST_CASE("B47: a log that was emptied goes on counting") {
     CHECK(lab.log_end(capture) == end + 1);
 }
 
+// A statement that fails under OR FAIL keeps what it logged, and SQLite doesn't count that in its
+// sequence: were the log emptied then, the same numbers would come again.
+TEST_CASE("B47: numbers of a statement that failed half-way don't come twice") {
+    Lab lab;
+    const at::Capture capture = prepare(lab, true);
+    const at::Capture other = test::capture_of("s", {"id"}, {"id"});
+    lab.run("CREATE TABLE s (id INTEGER PRIMARY KEY)");
+    lab.install(other);
+    lab.run("INSERT INTO s VALUES (1)");
+    CHECK(lab.attempt("INSERT OR FAIL INTO t VALUES (5,'e',0),(6,'a',0)") == SQLITE_CONSTRAINT);
+    const std::int64_t end = lab.log_end(capture);
+    CHECK(lab.number("SELECT seq FROM sqlite_sequence WHERE name = 'aftertouch_log'") < end);
+    CHECK(lab.number(at::sqlite::dialect::high_water("main")) == end);
+    CHECK(lab.differences(capture) == "");
+    lab.remove(capture);
+    lab.run("INSERT INTO s VALUES (2)");
+    CHECK(lab.log_end(other) > end);
+    CHECK(lab.log(other) == "I(1) I(2)");
+    CHECK(lab.text("SELECT capture, k1 FROM aftertouch_log ORDER BY seq") == "2,1 NULL,NULL 2,2");
+    lab.install(capture);
+    CHECK(lab.log(capture) == "");
+}
+
 TEST_CASE("B35: image tables of another form are made anew") {
     Lab lab;
     const at::Capture capture = prepare(lab, true);

@@ -143,11 +143,21 @@ private:
                     " (seq, " + dialect::key_columns(width, "b") +
                     ")\n    SELECT last_insert_rowid()";
             for (std::size_t i = begin; i < begin + width; ++i) {
-                text += ", " + quoted(capture_.table.columns[imaged[i]].name);
+                text += ", " + as_read(capture_.table.columns[imaged[i]].name);
             }
             text += found;
         }
         return text;
+    }
+
+    // INSERT ... SELECT stores the whole numbers of a virtual REAL column as integers.
+    [[nodiscard]] std::string as_read(const std::string& name) const {
+        const ColumnFacts& column = *facts_.column(name);
+        const std::string value = quoted(name);
+        return column.generated.empty() || column.affinity != "REAL"
+                   ? value
+                   : "CASE typeof(" + value + ") WHEN 'real' THEN CAST(" + value +
+                         " AS REAL) ELSE " + value + " END";
     }
 
     [[nodiscard]] std::string rowid(bool update) const {

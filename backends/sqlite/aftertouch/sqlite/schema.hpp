@@ -157,7 +157,15 @@ private:
     static void add_removal_of_rows(
         Script& script, const Planner& planner, const InstalledCapture& installed) {
         const std::string id = std::to_string(installed.id);
-        script.add("Its changes.", "DELETE FROM " + planner.own("log") + " WHERE capture = " + id);
+        const std::string log = planner.own("log");
+        script.add(
+            "Its changes, but for the row with the highest number, from which SQLite counts on.",
+            "DELETE FROM " + log + " WHERE capture = " + id + " AND seq < (SELECT max(seq) FROM " +
+                log + ")");
+        script.add("That one, if it is of this capture, keeps its number alone.",
+            "UPDATE " + log +
+                " SET capture = NULL, k1 = NULL, k2 = NULL, k3 = NULL, k4 = NULL WHERE capture = " +
+                id);
         script.add("The checkpoints of its pipelines.",
             "DELETE FROM " + planner.own("checkpoint") +
                 " WHERE substr(checkpoint, 5, instr(substr(checkpoint, 5), ' ') - 1) = (SELECT "

@@ -81,6 +81,8 @@ public:
 
     [[nodiscard]] Step step() const noexcept { return step_; }
     [[nodiscard]] bool rebuild_wanted() const noexcept { return rebuild_wanted_; }
+    /// Whether there is a checkpoint to go on from.
+    [[nodiscard]] bool has_checkpoint() const noexcept { return !nowhere_; }
     [[nodiscard]] bool paused() const noexcept { return paused_; }
     /// Whether rows of the source are still to be handed over: then there is always a page to read.
     [[nodiscard]] bool rebuilding() const noexcept { return rebuilding_; }

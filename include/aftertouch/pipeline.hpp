@@ -90,7 +90,7 @@ public:
     /// *Throws* `Error` for what installing or comparing finds (`schema_mismatch`,
     /// `capture_conflict`, `read_only`, ...), and what `rebuild_started` throws.
     void start() {
-        detail::HandlerScope::refuse(&database_, "Pipeline::start");
+        refuse_inside("Pipeline::start");
         const std::lock_guard guard{control_};
         if (board_.running()) { return; }
         if (thread_.joinable()) { thread_.join(); }
@@ -106,7 +106,13 @@ public:
         if (step == Step::fail) { give_up(step); }
         board_.set_running(true);
         runner_.reporter().tell(Moment::started);
-        thread_ = std::thread{[this] { follow(); }};
+        try {
+            thread_ = std::thread{[this] { follow(); }};
+        } catch (...) {
+            board_.set_running(false);
+            cycle_.halt();
+            throw;
+        }
     }
 
     /// Stops: the batch in hand is finished, or undone if it takes longer than `deadline`; what is
@@ -117,7 +123,7 @@ public:
     void stop(std::chrono::milliseconds deadline = std::chrono::seconds{10}) {
         stopping_ = true;
         runner_.wake();
-        if (detail::HandlerScope::inside(&database_)) { return; }
+        if (is_inside()) { return; }
         const std::lock_guard guard{control_};
         stopping_ = true; // a start() that was under way has taken it back
         if (!thread_.joinable()) { return; }
@@ -163,8 +169,13 @@ public:
 
     /// Hands every record of the source over again, then follows the log. Now if it runs, else at
     /// the next start.
+    ///
+    /// A handler that neither clears its target (`rebuild_started`) nor sweeps it
+    /// (`rebuild_finished`) is told of all changes meanwhile, so that deletions reach it; it must
+    /// read the row.
     void rebuild() {
         rebuild_wanted_ = true;
+        board_.wish();
         runner_.wake();
     }
 
@@ -189,27 +200,40 @@ public:
     /// *Throws* what the handler or the database threw (it is also kept in `errors()`), and `Error`
     /// (`wrong_thread`) while the pipeline runs on its own thread.
     bool run_once() {
-        detail::HandlerScope::refuse(&database_, "Pipeline::run_once");
+        refuse_inside("Pipeline::run_once");
         const std::lock_guard guard{control_};
+        stopping_ = false;
         return turn();
     }
 
     /// Handles batches on the calling thread until there is nothing to do; answers how many.
     /// *Throws* as `run_once` does.
     std::size_t drain() {
-        detail::HandlerScope::refuse(&database_, "Pipeline::drain");
+        refuse_inside("Pipeline::drain");
         const std::lock_guard guard{control_};
+        stopping_ = false;
         std::size_t batches = 0;
         while (turn()) { ++batches; }
         return batches;
     }
 
 private:
+    // What waits for the batch or the observer that this thread is in would wait for ever.
+    [[nodiscard]] bool is_inside() const noexcept {
+        return detail::HandlerScope::inside(&database_) || detail::HandlerScope::inside(&board_);
+    }
+    void refuse_inside(std::string_view call) const {
+        detail::HandlerScope::refuse(&database_, call);
+        detail::HandlerScope::refuse(&board_, call);
+    }
+
     void take_wishes() {
+        const std::uint64_t wishes = board_.wished();
         if (stopping_) { cycle_.request_stop(); }
         if (rebuild_wanted_.exchange(false)) { cycle_.request_rebuild(); }
         if (open_wanted_.exchange(false)) { cycle_.request_open(); }
         cycle_.request_pause(paused_);
+        board_.heard(wishes);
     }
 
     // One step of the cycle.
@@ -221,9 +245,7 @@ private:
 
     void follow() {
         while (advance() != Step::stop) {}
-        if (board_.status().state != State::failed) {
-            board_.update([](Status& status) { status.state = State::stopped; });
-        }
+        if (board_.state() != State::failed) { board_.set_state(State::stopped); }
         runner_.reporter().tell(Moment::stopped);
         board_.set_running(false);
     }
@@ -235,7 +257,6 @@ private:
                 "pipeline " + runner_.options().name +
                     " runs on its own thread: stop() it before run_once() or drain()"};
         }
-        stopping_ = false;
         runner_.forget_abort();
         if (cycle_.step() == Step::stop) { cycle_.start(); }
         take_wishes();
@@ -257,7 +278,7 @@ private:
     }
 
     Awaited await(std::optional<detail::Clock::time_point> until) {
-        detail::HandlerScope::refuse(&database_, "Pipeline::await_idle");
+        refuse_inside("Pipeline::await_idle");
         const std::uint64_t look = board_.next_look();
         runner_.wake();
         if (!board_.await(look, until)) { return Awaited::timed_out; }
@@ -272,6 +293,7 @@ private:
         }
         runner_.rewind(std::move(position));
         open_wanted_ = true;
+        board_.wish();
         runner_.wake();
     }
 

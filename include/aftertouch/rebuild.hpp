@@ -33,8 +33,9 @@ class BatchReader {
 public:
     using Position = typename Session::Position;
 
-    BatchReader(const Options& options, bool key_order)
-        : options_{options}, key_order_{key_order} {}
+    /// `minds_rebuilds`: whether the handler clears or sweeps its target by itself.
+    BatchReader(const Options& options, bool key_order, bool minds_rebuilds)
+        : options_{options}, key_order_{key_order}, minds_rebuilds_{minds_rebuilds} {}
 
     /// Reads behind `from` into `writer`; `rebuild` moves on with the page. Answers how many
     /// changes of the log there were, also those that a filter dropped.
@@ -42,11 +43,11 @@ public:
         Session& session, Position from, RebuildCursor& rebuild, BatchWriter<T>& writer) {
         std::size_t passed = 0;
         bool more = false;
-        if (rebuild.running && key_order_ && rebuild.last.empty()) {
+        const bool left_to_pages = rebuild.running && leaves_to_pages(rebuild);
+        if (left_to_pages && rebuild.last.empty()) {
             end_ = session.head(); // no page was read yet: every change is in its page
         } else {
-            const std::vector<Value>* reached =
-                rebuild.running && key_order_ ? &rebuild.last : nullptr;
+            const std::vector<Value>* reached = left_to_pages ? &rebuild.last : nullptr;
             std::tie(end_, more) =
                 session.read_changes(from, options_.batch_size, reached, [&](const LogRow& row) {
                     if (is_full(writer)) { return false; }
@@ -61,6 +62,12 @@ public:
         return passed;
     }
 
+    /// Whether changes of keys that the rebuild hasn't reached are left to their pages. Not where a
+    /// target may hold rows from before, and nobody clears or sweeps it: no page tells of a row
+    /// that was deleted.
+    [[nodiscard]] bool leaves_to_pages(const RebuildCursor& rebuild) const noexcept {
+        return key_order_ && (minds_rebuilds_ || rebuild.generation == 1);
+    }
     /// Where the log was read up to.
     [[nodiscard]] Position end() const noexcept { return end_; }
 
@@ -85,6 +92,7 @@ private:
 
     const Options& options_;
     bool key_order_;
+    bool minds_rebuilds_;
     Position end_;
 };
 

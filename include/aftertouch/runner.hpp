@@ -118,8 +118,12 @@ private:
             return drifted(to_text(found));
         }
         const bool known = tracker_.version() != 0;
-        batch_.start_over(*session_, rebuild(),
-            known || options_.begin == Begin::rebuild || cycle.rebuild_wanted());
+        const bool wanted = known || options_.begin == Begin::rebuild || cycle.rebuild_wanted();
+        std::optional<Position> from;
+        if (cycle.has_checkpoint() && session_->usable(tracker_.position()) == Usable::yes) {
+            from = tracker_.position();
+        }
+        batch_.start_over(*session_, rebuild(), wanted, from);
         commit(batch_.take_next());
         tracker_.rebuild_begins();
         cycle.set_rebuilding(rebuild().running);
@@ -211,7 +215,7 @@ private:
 
     void fail() {
         if (!batch_.event_id().empty()) { count_attempt(); }
-        reporter_.failed({wall_clock(), batch_.event_id(), trouble_.message(), trouble_.error()});
+        reporter_.failed(wall_clock(), batch_.event_id(), trouble_.message(), trouble_.error());
         batch_.drop();
     }
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include <unistd.h>
+
 #include <support/catch.hpp>
 
 #include "sample.hpp"
@@ -12,13 +14,14 @@ namespace at = aftertouch;
 
 namespace {
 
-const std::string path = "applies-test.db";
+// Tests run beside each other in one folder.
+const std::string path = "applies-" + std::to_string(getpid()) + ".db";
 
 // The shell runs a file of sql/sqlite as it lies.
 bool run(const std::string& name) {
     const std::string file = std::string{AFTERTOUCH_SOURCE_DIR} + "/sql/sqlite/" + name;
-    return std::system(
-               ("sqlite3 -bail " + path + " < '" + file + "' > applies-test.out").c_str()) == 0;
+    return std::system(("sqlite3 -bail " + path + " < '" + file + "' > /dev/null 2>&1").c_str()) ==
+           0;
 }
 
 std::vector<std::string> schema() {
@@ -33,10 +36,7 @@ public:
     Files() { std::filesystem::remove(path); }
     Files(const Files&) = delete;
     Files& operator=(const Files&) = delete;
-    ~Files() {
-        std::filesystem::remove(path);
-        std::filesystem::remove("applies-test.out");
-    }
+    ~Files() { std::filesystem::remove(path); }
 };
 
 } // namespace

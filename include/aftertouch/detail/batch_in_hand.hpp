@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -36,7 +37,8 @@ public:
           handler_{std::move(handler)},
           database_{database},
           options_{options},
-          reader_{options, source_.order().empty()} {}
+          reader_{options, source_.order().empty(),
+              minds_rebuilds<H, T, typename Session::Transaction>()} {}
 
     [[nodiscard]] const S& source() const noexcept { return source_; }
 
@@ -57,16 +59,22 @@ public:
 
     /// Takes the position of the log's end, and with `rebuild` begins one: tells the handler, in
     /// the session's transaction.
-    void start_over(Session& session, const RebuildCursor& last, bool rebuild) {
+    /// Changes behind `from`, if there is such a place, are still handed over to a handler that
+    /// neither clears nor sweeps.
+    void start_over(
+        Session& session, const RebuildCursor& last, bool rebuild, std::optional<Position> from) {
         drop();
-        next_ = {session.log(), session.head().text(), {}};
+        head_ = session.head();
+        next_ = {session.log(), head_.text(), {}};
         next_.rebuild.generation = last.generation;
         if (!rebuild) { return; }
         next_.rebuild.generation += 1;
         next_.rebuild.running = true;
         next_.rebuild.total = session.count_rows();
+        if (from && !reader_.leaves_to_pages(next_.rebuild)) { next_.position = from->text(); }
         in_handler(session,
             [&](auto& tx) { tell_rebuild_started<T>(handler_, next_.rebuild.generation, tx); });
+        if (options_.skip_own_changes) { session.mark_own_changes(head_); }
     }
 
     /// Reads what comes behind `from`; answers whether there was anything.

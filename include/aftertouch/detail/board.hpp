@@ -5,7 +5,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -25,26 +25,45 @@ class Board {
 public:
     static constexpr std::size_t kept_failures = 20;
 
+    Board() { failures_.reserve(kept_failures); }
+
     /// Changes what `status()` tells; `change(status)` runs under the lock.
     template <class Change>
     void update(Change change) {
         const std::lock_guard lock{mutex_};
         change(status_);
     }
+    void set_state(State state) noexcept {
+        const std::lock_guard lock{mutex_};
+        status_.state = state;
+    }
+    [[nodiscard]] State state() const noexcept {
+        const std::lock_guard lock{mutex_};
+        return status_.state;
+    }
     [[nodiscard]] Status status() const {
         const std::lock_guard lock{mutex_};
         return status_;
     }
 
-    void add(Failure failure) {
+    /// Keeps an error. Without memory for its texts, its time and its cause at least.
+    void add(Timestamp at, const std::string& event_id, const std::string& message,
+        const std::exception_ptr& cause) noexcept {
+        Failure failure{at, {}, {}, cause};
+        try {
+            failure.event_id = event_id;
+            failure.message = message;
+        } catch (...) {
+            // The cause says it.
+        }
         const std::lock_guard lock{mutex_};
         ++status_.failures;
+        if (failures_.size() == kept_failures) { failures_.erase(failures_.begin()); }
         failures_.push_back(std::move(failure));
-        if (failures_.size() > kept_failures) { failures_.pop_front(); }
     }
     [[nodiscard]] std::vector<Failure> failures() const {
         const std::lock_guard lock{mutex_};
-        return {failures_.begin(), failures_.end()};
+        return failures_;
     }
 
     /// \name Idleness
@@ -58,6 +77,7 @@ public:
     void found_nothing() {
         {
             const std::lock_guard lock{mutex_};
+            if (wished_ != heard_) { return; } // a rebuild or a rewind is about to give it work
             idle_ = true;
             idle_look_ = looks_;
         }
@@ -66,6 +86,21 @@ public:
     void busy() {
         const std::lock_guard lock{mutex_};
         idle_ = false;
+    }
+    /// Somebody has asked for a rebuild or a rewind; told behind the wish itself.
+    void wish() {
+        const std::lock_guard lock{mutex_};
+        ++wished_;
+    }
+    /// How many wishes there were; `heard` is told the number that was asked before they were
+    /// taken.
+    [[nodiscard]] std::uint64_t wished() const {
+        const std::lock_guard lock{mutex_};
+        return wished_;
+    }
+    void heard(std::uint64_t wishes) {
+        const std::lock_guard lock{mutex_};
+        heard_ = wishes;
     }
     void set_running(bool running) {
         {
@@ -112,9 +147,11 @@ private:
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     Status status_;
-    std::deque<Failure> failures_;
+    std::vector<Failure> failures_; // its room is had from the beginning
     std::uint64_t looks_ = 0;
     std::uint64_t idle_look_ = 0;
+    std::uint64_t wished_ = 0;
+    std::uint64_t heard_ = 0;
     bool idle_ = false;
     bool running_ = false;
 };

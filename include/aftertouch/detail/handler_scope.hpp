@@ -35,8 +35,8 @@ public:
         if (!inside(database)) { return; }
         throw Error{Errc::wrong_thread,
             std::string{call} +
-                " was called from inside a handler, and would wait for that handler: "
-                "use the transaction that the handler is given"};
+                " was called from inside a handler, an observer or a transaction of the same "
+                "database, and would wait for it: use the transaction that is at hand"};
     }
 
 private:

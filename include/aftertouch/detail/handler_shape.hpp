@@ -77,6 +77,18 @@ struct Shape {
         Takes<decltype(call_rebuild_finished), Tx, H&, std::int64_t>;
 };
 
+/// Whether a handler makes its target anew when a rebuild begins, or sweeps it when one ends.
+template <class H, class T, class Tx>
+consteval bool minds_rebuilds() {
+    if constexpr (is_sequence<H>) {
+        return []<class... Hs>(std::type_identity<Sequence<Hs...>>) {
+            return (minds_rebuilds<Hs, T, Tx>() || ...);
+        }(std::type_identity<H>{});
+    } else {
+        return Shape<H, T, Tx>::rebuild_started || Shape<H, T, Tx>::rebuild_finished;
+    }
+}
+
 /// Says in one sentence what is wrong with a handler, at compile time.
 template <class H, class T, CaptureMode Mode, class Tx>
 consteval void require_handler() {

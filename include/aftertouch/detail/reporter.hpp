@@ -5,12 +5,14 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <aftertouch/checkpoint.hpp>
 #include <aftertouch/detail/board.hpp>
+#include <aftertouch/detail/handler_scope.hpp>
 #include <aftertouch/observer.hpp>
 #include <aftertouch/options.hpp>
 #include <aftertouch/status.hpp>
@@ -44,9 +46,7 @@ public:
         tell(Report{.moment = moment, .pipeline = options_.name, .message = message});
     }
 
-    void state(State state) const {
-        board_.update([&](Status& status) { status.state = state; });
-    }
+    void state(State state) const noexcept { board_.set_state(state); }
 
     void place(State state, std::string position, std::int64_t attempts) const {
         board_.update([&](Status& status) {
@@ -57,13 +57,14 @@ public:
         });
     }
 
-    void failed(Failure failure) const {
-        Report report{.moment = Moment::pipeline_failed, .pipeline = options_.name};
-        report.event_id = failure.event_id;
-        report.message = failure.message;
-        report.cause = failure.cause;
-        board_.add(failure);
+    void failed(Timestamp at, const std::string& event_id, const std::string& message,
+        const std::exception_ptr& cause) const noexcept {
+        board_.add(at, event_id, message, cause);
         state(State::failed);
+        Report report{.moment = Moment::pipeline_failed, .pipeline = options_.name};
+        report.event_id = event_id;
+        report.message = message;
+        report.cause = cause;
         tell(report);
     }
 
@@ -122,6 +123,7 @@ private:
 
     void tell(const Report& report) const {
         if (!options_.observer) { return; }
+        const HandlerScope scope{&board_};
         try {
             options_.observer(report);
         } catch (...) {

@@ -114,7 +114,8 @@ public:
     void take_up_rewind(Session& session) {
         const std::optional<std::string> wish = rewind_wish();
         const std::optional<Position> to = wish ? Position::from(*wish) : std::nullopt;
-        if (to && session.usable(*to) == Usable::yes) {
+        // A rebuild hands over every record anyway.
+        if (to && !checkpoint_.rebuild.running && session.usable(*to) == Usable::yes) {
             Checkpoint next = checkpoint_;
             next.position = to->text();
             session.begin();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -34,17 +35,22 @@ public:
     }
 
     /// Keeps the exception that is being handled, and says what it means.
-    [[nodiscard]] Happened caught(const StepFacts& facts) {
+    [[nodiscard]] Happened caught(const StepFacts& facts) noexcept {
         error_ = std::current_exception();
         doubtful_ = nullptr;
         try {
             throw;
         } catch (const Error& error) {
-            message_ = error.what();
-            if (error.code() == Errc::fenced) { return Happened::outrun; }
-            return judge(facts, error.retryable(), error.in_doubt());
-        } catch (const std::exception& error) { message_ = error.what(); } catch (...) {
-            message_ = "the handler threw something that is no std::exception";
+            say(error.what());
+            // A handler may throw anything: what it calls its own error says nothing of this batch.
+            const bool ours = facts.step != Step::handle;
+            if (ours && error.code() == Errc::fenced) { return Happened::outrun; }
+            return judge(facts, error.retryable(), ours && error.in_doubt());
+        } catch (const std::bad_alloc&) {
+            say("memory ran out: give the program more, or its pipelines smaller batches "
+                "(Options::batch_bytes), and start again");
+        } catch (const std::exception& error) { say(error.what()); } catch (...) {
+            say("the handler threw something that is no std::exception");
         }
         return judge(facts, false, false);
     }
@@ -57,6 +63,13 @@ public:
     }
 
 private:
+    // There may be no memory for the sentence; a short one needs none.
+    void say(const char* sentence) noexcept {
+        try {
+            message_ = sentence;
+        } catch (...) { message_.assign("out of memory", 13); }
+    }
+
     [[nodiscard]] Happened judge(const StepFacts& facts, bool retryable, bool in_doubt) noexcept {
         if (facts.in_doubt || in_doubt) {
             doubtful_ = retryable ? nullptr : error_;

@@ -38,7 +38,6 @@ TEST_CASE("handler_scope: refuses with the call's name and what to do") {
     } catch (const aftertouch::Error& error) {
         CHECK(error.code() == aftertouch::Errc::wrong_thread);
         CHECK_THAT(error.what(), Catch::Matchers::Contains("Database::execute"));
-        CHECK_THAT(
-            error.what(), Catch::Matchers::Contains("the transaction that the handler is given"));
+        CHECK_THAT(error.what(), Catch::Matchers::Contains("the transaction that is at hand"));
     }
 }

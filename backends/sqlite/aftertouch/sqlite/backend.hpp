@@ -146,6 +146,7 @@ public:
         return with_transaction("Database::transaction", [&](Transaction& tx) {
             connection_->begin("BEGIN IMMEDIATE");
             connection_->require_transaction(true);
+            const aftertouch::detail::HandlerScope scope{this};
             try {
                 if constexpr (std::is_void_v<std::invoke_result_t<Work&, Transaction&>>) {
                     work(tx);

@@ -239,9 +239,12 @@ inline constexpr std::int64_t follow_up_rows = 20'000;
            ") || '.' || c.incarnation\nORDER BY p.pipeline";
 }
 
-/// The last change made before $1, days as `julianday` tells them.
+/// The last change in front of the first that was made at $1 or later, days as `julianday` tells
+/// them; the clock may have gone back meanwhile. A millisecond is allowed for rounding.
 [[nodiscard]] inline std::string position_before(const std::string& schema) {
-    return "SELECT coalesce(max(seq), 0) FROM " + own(schema, "log") + " WHERE at < $1";
+    const std::string log = own(schema, "log");
+    return "SELECT coalesce((SELECT min(seq) - 1 FROM " + log +
+           " WHERE at >= $1 - 0.0000000116), (SELECT max(seq) FROM " + log + "), 0)";
 }
 
 } // namespace aftertouch::sqlite::dialect

@@ -73,6 +73,7 @@ public:
     ~Session() {
         wakers_.remove(waker_);
         roll_back();
+        if (!shared_) { sqlite3_busy_handler(handle(), nullptr, nullptr); }
     }
 
     bool bring_up() {

@@ -33,14 +33,11 @@ class Waker {
 public:
     /// Also listens for writes to `file`, its log and its journal; an empty name listens for
     /// nothing.
-    explicit Waker(const std::string& file) : event_{eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)} {
+    explicit Waker(const std::string& file)
+        : base_{file.substr(file.rfind('/') + 1)}, event_{eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)} {
         if (file.empty()) { return; }
-        const std::size_t slash = file.rfind('/');
-        const std::string folder = slash == std::string::npos ? "." : file.substr(0, slash + 1);
-        base_ = slash == std::string::npos ? file : file.substr(slash + 1);
         watch_ = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-        if (watch_ >= 0 &&
-            inotify_add_watch(watch_, folder.c_str(), IN_MODIFY | IN_CREATE | IN_DELETE) < 0) {
+        if (watch_ >= 0 && !add_folder(file)) {
             close(watch_);
             watch_ = -1;
         }
@@ -74,6 +71,17 @@ public:
     }
 
 private:
+    // Throws nothing: its files are open already.
+    [[nodiscard]] bool add_folder(const std::string& file) const noexcept {
+        try {
+            const std::string folder = file.substr(0, file.size() - base_.size());
+            return inotify_add_watch(watch_, folder.empty() ? "." : folder.c_str(),
+                       IN_MODIFY | IN_CREATE | IN_DELETE) >= 0;
+        } catch (...) {
+            return false; // polling is the truth
+        }
+    }
+
     bool take_notification() noexcept {
         std::uint64_t count = 0;
         return read(event_, &count, sizeof count) == static_cast<ssize_t>(sizeof count);
@@ -102,9 +110,9 @@ private:
         return rest.empty() || rest == "-wal" || rest == "-journal";
     }
 
+    std::string base_;
     int event_;
     int watch_ = -1;
-    std::string base_;
 };
 
 #else

@@ -15,7 +15,11 @@ using Until = std::optional<Clock::time_point>;
 
 TEST_CASE("SY8: the newest twenty failures are kept, all are counted") {
     Board board;
-    for (int i = 1; i <= 25; ++i) { board.add(Failure{{}, std::to_string(i), {}, {}}); }
+    for (int i = 1; i <= 25; ++i) {
+        Failure failure;
+        failure.event_id = std::to_string(i);
+        board.add(failure);
+    }
     const auto kept = board.failures();
     REQUIRE(kept.size() == 20);
     CHECK(kept.front().event_id == "6");

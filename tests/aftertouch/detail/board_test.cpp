@@ -8,18 +8,13 @@
 
 #include <aftertouch/detail/board.hpp>
 
-using aftertouch::Failure;
 using aftertouch::detail::Board;
 using Clock = std::chrono::steady_clock;
 using Until = std::optional<Clock::time_point>;
 
 TEST_CASE("SY8: the newest twenty failures are kept, all are counted") {
     Board board;
-    for (int i = 1; i <= 25; ++i) {
-        Failure failure;
-        failure.event_id = std::to_string(i);
-        board.add(failure);
-    }
+    for (int i = 1; i <= 25; ++i) { board.add({}, std::to_string(i), "why", nullptr); }
     const auto kept = board.failures();
     REQUIRE(kept.size() == 20);
     CHECK(kept.front().event_id == "6");

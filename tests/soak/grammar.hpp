@@ -36,7 +36,7 @@ struct Shape {
     std::vector<std::string> written; ///< those that statements may write
     std::vector<std::string> key;
     bool has_rowid = true;
-    bool has_triggers = false; ///< of its own, that write the table
+    bool has_triggers = false; ///< or references, that write the table within a statement
 };
 
 /// Makes shapes.
@@ -149,7 +149,9 @@ private:
         add(name, definition);
     }
 
+    // A reference's actions write the table before AFTER triggers run.
     void add_reference() {
+        shape_.has_triggers = true;
         const std::string action =
             dice_.one_of<std::string>({"CASCADE", "SET NULL", "SET DEFAULT"});
         add("p", std::string{strict_ ? "ANY" : ""} + " REFERENCES t (id) ON DELETE " + action +

@@ -48,6 +48,9 @@ public:
 
     [[nodiscard]] Lab& captured() { return captured_; }
     [[nodiscard]] const at::Capture& capture() const { return capture_; }
+    /// For a run that must notice: prunes the newest row too.
+    void empty_when_pruning() { empties_ = true; }
+
     [[nodiscard]] std::size_t changed() const { return changed_; } ///< rows that changed so far
 
     /// Runs one statement on both twins. Answers what is wrong, or nothing.
@@ -81,9 +84,10 @@ public:
 
     /// Removes what is in the log, as pruning does: but for the newest row, from which SQLite
     /// counts on where a statement failed under OR FAIL.
-    void prune(bool all = false) {
+    void prune() {
         if (in_transaction()) { return; }
-        const std::string older = all ? "" : " WHERE seq < (SELECT max(seq) FROM aftertouch_log)";
+        const std::string older =
+            empties_ ? "" : " WHERE seq < (SELECT max(seq) FROM aftertouch_log)";
         if (capture_.images) { captured_.run("DELETE FROM aftertouch_image_1" + older); }
         captured_.run("DELETE FROM aftertouch_log" + older);
         equal_start();
@@ -271,6 +275,7 @@ private:
     Table base_; // when no transaction was open
     std::int64_t base_end_ = 0;
     std::size_t changed_ = 0;
+    bool empties_ = false;
 };
 
 } // namespace test

@@ -25,6 +25,9 @@ struct Fault {
 /// The disk of every connection of this process, once `install` was called. *Threads*: any.
 class FaultyDisk {
 public:
+    using Fault = test::Fault;
+    static constexpr bool takes_memory = false;
+
     static void install() {
         if (base_ != nullptr) { return; }
         base_ = sqlite3_vfs_find(nullptr);

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <chrono>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include <fault/bookkeeping.hpp>
+#include <fault/attempt.hpp>
 #include <fault/faulty_disk.hpp>
 #include <support/catch.hpp>
 
@@ -19,146 +16,17 @@ using test::Breakage;
 using test::Fault;
 using test::FaultyDisk;
 using test::Files;
-using test::Follower;
-
-namespace at = aftertouch;
-
-enum class Work { live, replay, rebuild };
-
-struct Scene {
-    Work work = Work::live;
-    bool wal = false;
-    bool forgiving =
-        false; // the handler swallows errors: what failed is missing, nothing comes twice
-};
-
-struct Result {
-    int points = 0;
-    int errors = 0;
-    std::vector<std::string> faults;
-};
-
-// One run: the scene with its n-th call broken, and what came of it.
-class Attempt {
-public:
-    Attempt(const Scene& scene, const Files& fresh) : scene_{scene} { files_.copy_from(fresh); }
-
-    /// False if the scene came to its end before the n-th call.
-    bool break_at(const Fault& fault, int n) {
-        if (scene_.work == Work::live) {
-            turns(1);
-            change();
-        }
-        FaultyDisk::arm(fault, n);
-        // A disk that is broken for good is asked a few times more, as a supervisor would.
-        for (int errors = 0, page = 0; errors < 3; ++page) {
-            const std::optional<bool> busy = turn();
-            if (!busy) { ++errors; }
-            if (busy == false) { break; }
-            if (scene_.work == Work::rebuild && page == 1) { change(); }
-        }
-        FaultyDisk::lift();
-        return FaultyDisk::broken() != 0;
-    }
-
-    /// What is wrong behind it, three ways to go on; empty is what it must be.
-    std::string go_on(int way) {
-        const Files after_crash{"vfs-crash"};
-        std::string path = files_.path();
-        if (way == 2) {
-            after_crash.copy_from(files_);
-            path = after_crash.path();
-        }
-        if (way != 0) { follower_.reset(); }
-        if (!follower_) { follower_.emplace(path, patience, scene_.forgiving); }
-        note(test::damage(follower_->database));
-        try {
-            follower_->pipeline.drain();
-        } catch (const std::exception& error) {
-            note(std::string{"repaired, but "} + error.what());
-        }
-        if (scene_.forgiving) {
-            note(test::damage(follower_->database));
-        } else {
-            note(test::damage_at_end(follower_->database));
-            if (problem_.empty() && scene_.work != Work::rebuild) { check_ledger(); }
-        }
-        follower_.reset();
-        return problem_;
-    }
-
-    [[nodiscard]] int errors() const noexcept { return errors_; }
-
-private:
-    static constexpr std::chrono::milliseconds patience{0};
-
-    // One batch: whether there was one, or nothing after an error.
-    std::optional<bool> turn() {
-        try {
-            if (!follower_) { follower_.emplace(files_.path(), patience, scene_.forgiving); }
-            return follower_->pipeline.run_once();
-        } catch (const at::Error& error) {
-            if (!test::is_sentence(error.what())) {
-                note("no sentence: " + std::string{error.what()});
-            }
-        } catch (const std::exception& error) {
-            note("not one of our errors: " + std::string{error.what()});
-        }
-        ++errors_;
-        return std::nullopt;
-    }
-    void turns(int n) {
-        for (int i = 0; i < n; ++i) { static_cast<void>(turn()); }
-    }
-
-    // Another program writes, whatever the pipeline has gone through.
-    void change() {
-        const FaultyDisk::Repaired repaired;
-        try {
-            at::sqlite::Database other{files_.path(), {.busy_timeout = patience}};
-            test::change_orders(other);
-        } catch (const at::Error& error) {
-            note(std::string{"the writer was kept out: "} + error.what());
-        }
-    }
-
-    // Every change came exactly once: rows of the rebuild, and the log behind it.
-    void check_ledger() {
-        auto& database = follower_->database;
-        const auto handled =
-            test::number(database, "SELECT count(*) FROM ledger WHERE change NOT LIKE '%:r%'");
-        if (handled != handed_over) { note(std::to_string(handled) + " changes were handled"); }
-    }
-
-    void note(const std::string& problem) {
-        if (problem_.empty()) { problem_ = problem; }
-    }
-
-    // 8 updates, 2 deletions, 3 changes of key, 1 row replaced and 1 inserted.
-    static constexpr std::int64_t handed_over = 8 + 2 + 2 * 3 + 2 + 1;
-
-    Scene scene_;
-    Files files_{"vfs"};
-    std::optional<Follower> follower_;
-    std::string problem_;
-    int errors_ = 0;
-};
-
-void make_fresh(const Scene& scene, const Files& fresh) {
-    test::make_database(fresh.path(), scene.wal);
-    if (scene.work == Work::rebuild) { return; }
-    Follower follower{fresh.path()};
-    follower.pipeline.drain();
-    if (scene.work == Work::replay) { test::change_orders(follower.database); }
-}
+using test::Result;
+using test::Scene;
+using test::Work;
 
 [[nodiscard]] Result break_everywhere(const Scene& scene, const Fault& fault) {
     FaultyDisk::install();
     const Files fresh{"vfs-fresh"};
-    make_fresh(scene, fresh);
+    test::make_fresh(scene, fresh);
     Result result;
     for (int n = 1;; n += test::stride()) {
-        Attempt attempt{scene, fresh};
+        test::Attempt<FaultyDisk> attempt{scene, fresh};
         const bool broken = attempt.break_at(fault, n);
         const std::string problem = attempt.go_on(n / test::stride() % 3);
         if (!problem.empty()) {

@@ -58,9 +58,11 @@ public:
 
     /// Before an update that gives a row another number, by whichever of its names.
     [[nodiscard]] std::string renumber() const {
-        return body(true, [&](const GuardedIndex& guarded) {
+        const std::string found = rowid(true);
+        const std::string text = body(true, [&](const GuardedIndex& guarded) {
             return detail::has_name(guarded.columns, facts_.rowid_alias);
-        }) + rowid(true);
+        });
+        return text.empty() && !found.empty() ? whole_row() + found : text + found;
     }
     /// When that is.
     [[nodiscard]] std::string renumbered() const {
@@ -90,7 +92,20 @@ private:
             }
             text += guard(guarded, update);
         }
-        return laid_out ? text + row_.empty() : text;
+        if (laid_out) { text += row_.empty(); }
+        return update && !text.empty() ? whole_row() + text : text;
+    }
+
+    // Before an update SQLite computes generated columns from those of NEW that its triggers name,
+    // and from NULL for the others: a STRICT table may then refuse the value.
+    [[nodiscard]] std::string whole_row() const {
+        std::string text;
+        bool generated = false;
+        for (const ColumnFacts& column : facts_.columns) {
+            text += (text.empty() ? "  SELECT NEW." : ", NEW.") + quoted(column.name);
+            generated = generated || !column.generated.empty();
+        }
+        return generated ? text + " WHERE 0;\n" : std::string{};
     }
 
     // ------------------------------------------------------------------------------ one index

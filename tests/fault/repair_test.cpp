@@ -68,7 +68,7 @@ void expect_repair(bool wal, const Fault& fault) {
     test::make_database(fresh.path(), wal);
     Result result;
     // Two threads call the disk, so that n isn't the same call in each run.
-    for (int n = 1; n < 200; n += 7 * test::stride()) {
+    for (int n = 1; n < 200; n += 7) {
         files.copy_from(fresh);
         try {
             if (break_running(files.path(), fault, n, result)) { ++result.points; }

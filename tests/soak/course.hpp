@@ -69,8 +69,9 @@ struct Verdict {
 class Program {
 public:
     Program(const std::string& name, std::vector<std::string> words) {
-        words.insert(words.begin(), std::string{AFTERTOUCH_PROGRAMS} + '/' + name);
-        std::vector<char*> pointers;
+        std::string path = AFTERTOUCH_PROGRAMS "/";
+        path += name;
+        std::vector<char*> pointers{path.data()};
         for (std::string& word : words) { pointers.push_back(word.data()); }
         pointers.push_back(nullptr);
         id_ = fork();

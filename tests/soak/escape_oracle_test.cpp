@@ -88,6 +88,7 @@ Run run(std::uint64_t seed, std::uint64_t count, std::size_t stop_after, Harm ha
                 }
                 break; // the twins may differ from here on
             }
+            if (oracle.over()) { break; }
             if (dice.chance(3)) { oracle.prune(); }
         }
         result.changed += oracle.changed();

@@ -51,6 +51,9 @@ public:
     /// For a run that must notice: prunes the newest row too.
     void empty_when_pruning() { empties_ = true; }
 
+    /// Whether the twins went apart: one of them minded a type where the other ignored the row.
+    [[nodiscard]] bool over() const { return over_; }
+
     [[nodiscard]] std::size_t changed() const { return changed_; } ///< rows that changed so far
 
     /// Runs one statement on both twins. Answers what is wrong, or nothing.
@@ -62,6 +65,7 @@ public:
         // Where a value has the wrong type, or triggers go too deep, SQLite itself may keep a part
         // of a statement that failed inside a transaction: with triggers or without.
         if (is_half_done(seen) || is_half_done(expected)) {
+            over_ = seen.code != expected.code;
             for (Lab* lab : {&captured_, &plain_}) { lab->attempt("ROLLBACK"); }
             now_ = table();
             return escaped(base_, now_, base_end_);
@@ -276,6 +280,7 @@ private:
     std::int64_t base_end_ = 0;
     std::size_t changed_ = 0;
     bool empties_ = false;
+    bool over_ = false;
 };
 
 } // namespace test

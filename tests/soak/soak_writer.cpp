@@ -259,8 +259,8 @@ private:
                 break;
             case 2:
                 if (!connection_
-                         .column("SELECT bin FROM stock WHERE area = ? AND bin = ?", {area, bin})
-                         .empty()) {
+                        .column("SELECT bin FROM stock WHERE area = ? AND bin = ?", {area, bin})
+                        .empty()) {
                     tell("stock", area + bin, {});
                 }
                 connection_.run("REPLACE INTO stock VALUES (?, ?, ?)", {area, bin, version});

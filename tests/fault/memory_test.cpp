@@ -85,13 +85,25 @@ private:
 
 } // namespace
 
+// All of them: a sanitizer brings its own for those that are missing.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    return Memory::fails(Allocator::cpp) ? nullptr : std::malloc(size == 0 ? 1 : size);
+}
 void* operator new(std::size_t size) {
-    void* room = Memory::fails(Allocator::cpp) ? nullptr : std::malloc(size == 0 ? 1 : size);
+    void* room = ::operator new(size, std::nothrow);
     if (room == nullptr) { throw std::bad_alloc{}; }
     return room;
 }
-void operator delete(void* room) noexcept { std::free(room); }
-void operator delete(void* room, std::size_t) noexcept { std::free(room); }
+void* operator new[](std::size_t size) { return ::operator new(size); }
+void* operator new[](std::size_t size, const std::nothrow_t&) noexcept {
+    return ::operator new(size, std::nothrow);
+}
+// Not inlined: g++ would take free() for the wrong partner of an operator new that it didn't
+// inline.
+[[gnu::noinline]] void operator delete(void* room) noexcept { std::free(room); }
+[[gnu::noinline]] void operator delete(void* room, std::size_t) noexcept { std::free(room); }
+[[gnu::noinline]] void operator delete[](void* room) noexcept { std::free(room); }
+[[gnu::noinline]] void operator delete[](void* room, std::size_t) noexcept { std::free(room); }
 
 namespace {
 

@@ -54,6 +54,12 @@ has_header() {
     fi
 }
 
+# What clang links a program with that has sanitizers.
+has_clang_runtime() {
+    local runtime
+    runtime=$(clang++-19 -print-resource-dir 2>/dev/null) && compgen -G "$runtime/lib/*/libclang_rt.tsan*" >/dev/null
+}
+
 # The package with Boost 1.81 or newer; Debian 12 has an older one as its default.
 boost_package() {
     if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
@@ -85,6 +91,7 @@ need() {
                 has_command git || missing+=(git)
                 has_command shellcheck || missing+=(shellcheck)
                 has_command clang++-19 || missing+=(clang-19)
+                has_clang_runtime || missing+=(libclang-rt-19-dev)
                 has_command clang-format-19 || missing+=(clang-format-19)
                 has_command clang-tidy-19 || missing+=(clang-tidy-19)
                 ;;
@@ -117,7 +124,7 @@ install_packages() {
 # configure [<cmake argument>...]: the build folder, made or brought up to date.
 configure() {
     local arguments=(-S "$checkout" -B "$build" "$@") optimise=-O2
-    [[ -z $sanitize ]] || optimise=-O1
+    [[ -z $sanitize ]] || optimise=-O0 # sanitizers with optimisation take most of an hour to build
     if [[ ! -f $build/CMakeCache.txt ]]; then
         has_command ninja && arguments+=(-G Ninja)
         has_command ccache && arguments+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)

@@ -144,16 +144,17 @@ struct Listed {
             list.rest.push_back(token);
             continue;
         }
-        if (token == ")" && depth != 0 && --depth == 0) {
-            done = true;
-        } else if (depth == 1 && token == ",") {
+        const bool opens = token == "(";
+        const bool closes = token == ")" && depth != 0;
+        done = closes && depth == 1;
+        if (done) { continue; }
+        const bool begins_item = depth == 0 ? opens : depth == 1 && token == ",";
+        if (begins_item) {
             list.items.emplace_back();
         } else if (depth != 0) {
             list.items.back().push_back(token);
-        } else if (token == "(") {
-            list.items.emplace_back();
         }
-        if (token == "(") { ++depth; }
+        depth = depth + (opens ? 1U : 0U) - (closes ? 1U : 0U);
     }
     return list;
 }

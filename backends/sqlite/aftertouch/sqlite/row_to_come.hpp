@@ -122,8 +122,8 @@ private:
     }
 
     [[nodiscard]] std::string next_number() const {
-        const std::string rows = "(SELECT coalesce(max(" + quoted(facts_.rowid_alias) +
-                                 "), 0) + 1 FROM " + quoted(facts_.name) + ')';
+        std::string rows = "(SELECT coalesce(max(" + quoted(facts_.rowid_alias) +
+                           "), 0) + 1 FROM " + quoted(facts_.name) + ')';
         if (!facts_.autoincrement) { return rows; }
         return "max(" + rows + ", coalesce((SELECT seq + 1 FROM sqlite_sequence WHERE name = " +
                quoted_text(facts_.name) + "), 0))";

@@ -17,7 +17,10 @@ namespace aftertouch {
 
 /// How far a rebuild has come.
 struct RebuildCursor {
-    std::int64_t generation = 0; ///< how many rebuilds this pipeline has begun
+    /// Rises with each rebuild: the microsecond since 1970 when it began, or one more than the
+    /// last. So a target is swept right also where the checkpoint before was lost.
+    std::int64_t generation = 0;
+    bool first = false; ///< the pipeline had no checkpoint before it, so its target is new
     bool running = false;
     std::int64_t done = 0;  ///< rows handed over by the running rebuild
     std::int64_t total = 0; ///< rows of the source when it began, an estimate
@@ -43,12 +46,12 @@ struct StoredCheckpoint {
     std::int64_t attempts = 0; ///< how often the batch behind it has failed
 };
 
-/// The form that is stored: `at1 LOG POSITION gGENERATION`, and ` rDONE/TOTAL` with the cursor's
-/// values while a rebuild runs.
+/// The form that is stored: `at1 LOG POSITION gGENERATION` (`G` if it is the first), and
+/// ` rDONE/TOTAL` with the cursor's values while a rebuild runs.
 [[nodiscard]] inline std::string to_text(const Checkpoint& checkpoint) {
     const RebuildCursor& rebuild = checkpoint.rebuild;
-    std::string text = "at1 " + checkpoint.log + ' ' + checkpoint.position + " g" +
-                       std::to_string(rebuild.generation);
+    std::string text = "at1 " + checkpoint.log + ' ' + checkpoint.position +
+                       (rebuild.first ? " G" : " g") + std::to_string(rebuild.generation);
     if (!rebuild.running) { return text; }
     text += " r" + std::to_string(rebuild.done) + '/' + std::to_string(rebuild.total);
     for (const Value& value : rebuild.last) { text += ' ' + to_text(value); }
@@ -99,13 +102,13 @@ namespace detail {
     const auto log = detail::next_word(text);
     const auto position = detail::next_word(text);
     const auto generation = detail::next_word(text);
-    if (form != "at1" || !log || !position || !generation || !generation->starts_with('g')) {
-        return std::nullopt;
-    }
+    if (form != "at1" || !log || !position || !generation) { return std::nullopt; }
+    if (generation->front() != 'g' && generation->front() != 'G') { return std::nullopt; }
     const auto number = detail::whole_number(generation->substr(1));
     if (!number) { return std::nullopt; }
     Checkpoint checkpoint{std::string{*log}, std::string{*position}, {}};
     checkpoint.rebuild.generation = *number;
+    checkpoint.rebuild.first = generation->front() == 'G';
     if (text.empty()) { return checkpoint; }
     const auto counts = detail::next_word(text);
     if (!counts || !detail::read_cursor(*counts, text, checkpoint.rebuild)) { return std::nullopt; }

@@ -66,7 +66,7 @@ public:
     /// target may hold rows from before, and nobody clears or sweeps it: no page tells of a row
     /// that was deleted.
     [[nodiscard]] bool leaves_to_pages(const RebuildCursor& rebuild) const noexcept {
-        return key_order_ && (minds_rebuilds_ || rebuild.generation == 1);
+        return key_order_ && (minds_rebuilds_ || rebuild.first);
     }
     /// Where the log was read up to.
     [[nodiscard]] Position end() const noexcept { return end_; }

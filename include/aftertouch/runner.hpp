@@ -105,7 +105,7 @@ private:
         trouble_.refuse_lost_commit(tracker_.version());
         cycle.set_rebuilding(rebuild().running);
         if (!usable) { return Happened::no_checkpoint; }
-        reporter_.rebuild_taken_up();
+        reporter_.rebuild_taken_up(rebuild());
         take_up_rewind();
         show_state();
         return Happened::done;
@@ -123,7 +123,7 @@ private:
         if (cycle.has_checkpoint() && session_->usable(tracker_.position()) == Usable::yes) {
             from = tracker_.position();
         }
-        batch_.start_over(*session_, rebuild(), wanted, from);
+        batch_.start_over(*session_, tracker_, wanted, from);
         commit(batch_.take_next());
         tracker_.rebuild_begins();
         cycle.set_rebuilding(rebuild().running);

@@ -43,6 +43,7 @@ Value any_value(std::mt19937& random) {
 Checkpoint any_checkpoint(std::mt19937& random) {
     Checkpoint checkpoint{any_word(random), any_word(random), {}};
     checkpoint.rebuild.generation = static_cast<std::int64_t>(random() % 1000U);
+    checkpoint.rebuild.first = random() % 2U == 0;
     if (random() % 2U == 0) { return checkpoint; }
     checkpoint.rebuild.running = true;
     checkpoint.rebuild.done = static_cast<std::int64_t>(random());
@@ -67,6 +68,8 @@ TEST_CASE("P4: the text of a checkpoint is what is documented") {
     CHECK(to_text(checkpoint) == "at1 log7.3 42 g2 r500/1200 i-7 t4164612062");
     checkpoint.rebuild.running = false; // then it has no cursor
     CHECK(to_text(checkpoint) == "at1 log7.3 42 g2");
+    checkpoint.rebuild.first = true;
+    CHECK(to_text(checkpoint) == "at1 log7.3 42 G2");
 }
 
 TEST_CASE("P4: every checkpoint is read as it was written") {
@@ -80,7 +83,7 @@ TEST_CASE("P4: every checkpoint is read as it was written") {
         REQUIRE(*read == checkpoint);
     }
     Checkpoint largest{"l", "p", {}};
-    largest.rebuild = {std::numeric_limits<std::int64_t>::max(), true,
+    largest.rebuild = {std::numeric_limits<std::int64_t>::max(), true, true,
         std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::max(),
         {Value{Cell::integer(std::numeric_limits<std::int64_t>::min())}}};
     CHECK(at::checkpoint_from(to_text(largest)) == largest);

@@ -50,12 +50,12 @@ TEST_CASE("P4: a checkpoint that can't be read is told, and leads to a rebuild")
     SECTION("cut off") { wrong = right.substr(0, right.size() / 2); }
     SECTION("something behind it") { wrong = right + " x"; }
     SECTION("a space behind it") { wrong = right + " "; }
-    SECTION("two spaces") { wrong = std::regex_replace(right, std::regex{" g"}, "  g"); }
+    SECTION("two spaces") { wrong = std::regex_replace(right, std::regex{" G"}, "  G"); }
     SECTION("a position of another engine") {
-        wrong = std::regex_replace(right, std::regex{" [^ ]+ g"}, " here! g");
+        wrong = std::regex_replace(right, std::regex{" [^ ]+ G"}, " here! G");
     }
     SECTION("a huge position") {
-        wrong = std::regex_replace(right, std::regex{" [^ ]+ g"}, " 99999999999999999999999999 g");
+        wrong = std::regex_replace(right, std::regex{" [^ ]+ G"}, " 99999999999999999999999999 G");
     }
     SECTION("bytes") { wrong = "\x01\xff at1 "; }
     INFO(fixture::name(kind) << ", " << wrong);
@@ -199,13 +199,14 @@ TEST_CASE(
     Diary diary;
     Pipeline pipeline{
         at::source<Order>(), diary.handler(OnBatch{copy_rows}), shop.database, quiet("copy")};
+    for (int amount = 5; amount < 8; ++amount) { change_order(shop.database, 2, amount); }
     pipeline.drain();
     if (pruned_before) { fixture::prune(shop.database, "order"); }
     diary.clear();
     dropped ? fixture::drop_log(shop.database) : fixture::set_log_back(shop.database);
     if (!dropped) { change_order(shop.database, 1, 8); }
     for (int i = 0; i < 10 && pipeline.run_once(); ++i) {}
-    if (dropped) { CHECK(diary.changes() == everything); } // numbers set back are found at a start
+    CHECK(diary.changes() == everything);
     change_order(shop.database, 1, 9);
     for (int i = 0; i < 10 && pipeline.run_once(); ++i) {}
     CHECK(!pipeline.run_once());
@@ -288,10 +289,14 @@ TEST_CASE("P5: an unusable checkpoint raises the generation, so that rows handed
     const Kind kind = GENERATE(from_range(fixture::all_kinds()));
     INFO(fixture::name(kind));
     Shop shop{kind};
+    const auto generation = [&] {
+        return at::checkpoint_from(fixture::checkpoint(shop.database, "copy"))
+            .value()
+            .rebuild.generation;
+    };
+    const std::int64_t first = generation();
     change_order(shop.database, 2, 9);
     fixture::prune(shop.database, "order");
     CHECK(shop.go_on() == everything);
-    const auto checkpoint = at::checkpoint_from(fixture::checkpoint(shop.database, "copy"));
-    REQUIRE(checkpoint);
-    CHECK(checkpoint->rebuild.generation == 2);
+    CHECK(generation() > first);
 }

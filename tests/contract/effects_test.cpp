@@ -95,7 +95,7 @@ TEST_CASE(
     add_order(shop, 1);
     bool broken = true;
     const auto started = [&](std::int64_t generation, Tx& tx) {
-        tx.upsert(Copy{-generation, "started", 0});
+        tx.upsert(Copy{generation > 0 ? -1 : -2, "started", 0});
         if (broken) { throw std::runtime_error{"no"}; }
     };
     at::Pipeline pipeline{at::source<Order>(),

@@ -225,6 +225,26 @@ TEST_CASE("C7: two programs that declare one capture otherwise are told") {
     CHECK(first.drain() == 1); // and the one that was there first goes on
 }
 
+TEST_CASE("two sources under one pipeline name don't rebuild each other for ever") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    add_order(shop, 1);
+    Pipeline first{at::source<Order>(), OnBatch{copy_rows}, shop, quiet("copy")};
+    first.drain();
+    Pipeline second{at::source<Order>().named("orders"),
+        OnBatch{[](const at::Batch<Order>&, Tx&) {}}, shop, quiet("copy")};
+    second.drain();
+    add_order(shop, 2);
+    CHECK_THROWS_SAYING(first.drain(), at::Error, "give each its own Options::name");
+    second.drain();
+    CHECK(count(shop, "copy") == 1);
+    first.drain(); // on demand it takes the name back
+    CHECK(count(shop, "copy") == 2);
+}
+
 TEST_CASE("an application's writes wait for a batch in memory and never join its transaction",
     "[threads]") {
     const Kind kind = GENERATE(from_range(fixture::all_kinds()));

@@ -108,11 +108,15 @@ TEST_CASE("R4: rewind refuses a place that the log doesn't have") {
     for (const std::string& nonsense : {std::string{}, std::string{"yesterday"}, "x" + event,
              event + "x", std::string{"-1"}, event.substr(0, event.rfind(':') + 1) + "99999999"}) {
         INFO("\"" << nonsense << "\"");
-        CHECK_THROWS_SAYING(pipeline.rewind(nonsense), at::Error, "no such place");
+        CHECK_THROWS_SAYING(pipeline.rewind(nonsense), at::Error, "reach back to this place");
     }
     CHECK(pipeline.drain() == 0);
+    const at::Timestamp before = std::chrono::floor<std::chrono::microseconds>(
+        std::chrono::system_clock::now() - std::chrono::hours{1});
+    pipeline.rewind(before); // nothing is gone yet
     fixture::prune(shop, "order");
-    CHECK_THROWS_SAYING(pipeline.rewind(first), at::Error, "no such place");
+    CHECK_THROWS_SAYING(pipeline.rewind(before), at::Error, "doesn't reach back to this time");
+    CHECK_THROWS_SAYING(pipeline.rewind(first), at::Error, "reach back to this place");
     CHECK_NOTHROW(pipeline.rewind(event)); // its end is where the log begins now
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -14,6 +15,7 @@
 #include <aftertouch/checkpoint.hpp>
 #include <aftertouch/detail/handler_scope.hpp>
 #include <aftertouch/detail/reporter.hpp>
+#include <aftertouch/detail/tracker.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/handler.hpp>
 #include <aftertouch/options.hpp>
@@ -61,14 +63,17 @@ public:
     /// the session's transaction.
     /// Changes behind `from`, if there is such a place, are still handed over to a handler that
     /// neither clears nor sweeps.
-    void start_over(
-        Session& session, const RebuildCursor& last, bool rebuild, std::optional<Position> from) {
+    void start_over(Session& session, const Tracker<Session>& tracker, bool rebuild,
+        std::optional<Position> from) {
         drop();
         head_ = session.head();
         next_ = {session.log(), head_.text(), {}};
-        next_.rebuild.generation = last.generation;
+        const std::int64_t last = tracker.checkpoint().rebuild.generation;
+        next_.rebuild.generation = last;
         if (!rebuild) { return; }
-        next_.rebuild.generation += 1;
+        next_.rebuild.generation =
+            std::max<std::int64_t>(last + 1, wall_clock().time_since_epoch().count());
+        next_.rebuild.first = tracker.version() == 0;
         next_.rebuild.running = true;
         next_.rebuild.total = session.count_rows();
         if (from && !reader_.leaves_to_pages(next_.rebuild)) { next_.position = from->text(); }

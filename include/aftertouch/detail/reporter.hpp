@@ -42,6 +42,8 @@ class Reporter {
 public:
     Reporter(const Options& options, Board& board) : options_{options}, board_{board} {}
 
+    [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
+
     void tell(Moment moment, std::string_view message = {}) const {
         tell(Report{.moment = moment, .pipeline = options_.name, .message = message});
     }
@@ -76,13 +78,15 @@ public:
     }
 
     void rebuild_begins(const RebuildCursor& rebuild) {
-        rebuild_taken_up();
+        rebuild_taken_up(rebuild);
         tell(Report{
             .moment = Moment::rebuild_started, .pipeline = options_.name, .total = rebuild.total});
     }
-    void rebuild_taken_up() {
+    void rebuild_taken_up(const RebuildCursor& rebuild) {
         began_ = Clock::now();
         rebuilt_here_ = 0;
+        if (!rebuild.running) { return; }
+        board_.update([&](Status& status) { status.rebuild = progress(rebuild); });
     }
 
     void batch(const CommittedBatch& batch, const RebuildCursor& rebuild) {

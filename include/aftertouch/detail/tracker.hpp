@@ -11,6 +11,7 @@
 #include <aftertouch/backend.hpp>
 #include <aftertouch/checkpoint.hpp>
 #include <aftertouch/detail/reporter.hpp>
+#include <aftertouch/error.hpp>
 #include <aftertouch/observer.hpp>
 
 /// \file
@@ -47,8 +48,11 @@ public:
     void count_attempt() noexcept { ++attempts_; }
 
     /// Finds the checkpoint; false where there is none to go on from.
+    ///
+    /// *Throws* `Error` (`invalid_argument`) where another pipeline of this name, over another
+    /// source, has written it: the two would rebuild each other for ever.
     [[nodiscard]] bool load(Session& session) {
-        checkpoint_ = {};
+        const std::string before = std::exchange(checkpoint_, {}).log;
         position_ = replay_until_ = {};
         version_ = attempts_ = 0;
         const std::optional<StoredCheckpoint> stored = session.load();
@@ -59,13 +63,12 @@ public:
         const std::optional<Position> position =
             found ? Position::from(found->position) : std::nullopt;
         if (!position) {
-            checkpoint_.rebuild.generation =
-                version_; // never less than the rebuilds there were: their numbers don't come again
             reporter_.tell(Moment::checkpoint_unreadable,
                 "the stored text is none that this version writes: "
                 "every record is handed over again");
             return false;
         }
+        if (before == session.log() && found->log != before) { refuse_shared_name(); }
         const Usable usable =
             found->log != session.log() ? Usable::other_log : session.usable(*position);
         checkpoint_ = std::move(*found);
@@ -126,6 +129,13 @@ public:
     }
 
 private:
+    [[noreturn]] void refuse_shared_name() const {
+        throw Error{Errc::invalid_argument,
+            "pipeline " + reporter_.name() +
+                " shares its name with one over another source of the same database, which has "
+                "taken its checkpoint: give each its own Options::name"};
+    }
+
     [[nodiscard]] std::optional<std::string> rewind_wish() {
         const std::lock_guard lock{wish_mutex_};
         return wish_;

@@ -91,6 +91,13 @@ private:
             name() + " has no capture " + capture.name + " yet: start the pipeline first"};
     }
 
+    [[noreturn]] void refuse_pruned(std::string_view what) const {
+        throw Error{Errc::invalid_argument,
+            name() + ": its log doesn't reach back to this " + std::string{what} +
+                " any more, or never did: rewind to a time or an event id of this database that "
+                "isn't pruned, or rebuild()"};
+    }
+
     // Wakes the pipelines if something was written.
     struct NotifyAfter {
         Database& database;
@@ -200,13 +207,17 @@ public:
     }
     [[nodiscard]] std::string position_before(const Capture& capture, Timestamp time) {
         return with_manager("rewind", capture, [&](SchemaManager& manager) {
-            Position found{require(manager, capture).pruned_through};
+            const std::int64_t pruned_through = require(manager, capture).pruned_through;
+            Position found;
+            bool reached = false;
             const std::vector<Value> values{Value{Cell::real(julian_day(time))}};
             connection_->each(dialect::position_before(dialect::schema_of(capture)), values,
                 [&](const Statement& row) {
-                    found.seq = std::max(found.seq, row[0].as_integer());
+                    found.seq = row[0].as_integer();
+                    reached = row[1].as_integer() != 0;
                     return false;
                 });
+            if (pruned_through != 0 && !reached) { refuse_pruned("time"); }
             return found.text();
         });
     }
@@ -224,10 +235,7 @@ public:
                 });
             if (!position || position->seq < installed.pruned_through ||
                 position->seq > high_water) {
-                throw Error{Errc::invalid_argument,
-                    name() + ": there is no such place in its log any more, or never was: rewind "
-                             "to an event id of this "
-                             "database that isn't pruned, to a time, or rebuild"};
+                refuse_pruned("place");
             }
             return position->text();
         });

@@ -240,11 +240,13 @@ inline constexpr std::int64_t follow_up_rows = 20'000;
 }
 
 /// The last change in front of the first that was made at $1 or later, days as `julianday` tells
-/// them; the clock may have gone back meanwhile. A millisecond is allowed for rounding.
+/// them; the clock may have gone back meanwhile. A millisecond is allowed for rounding. And
+/// whether there is a change from before that time.
 [[nodiscard]] inline std::string position_before(const std::string& schema) {
     const std::string log = own(schema, "log");
     return "SELECT coalesce((SELECT min(seq) - 1 FROM " + log +
-           " WHERE at >= $1 - 0.0000000116), (SELECT max(seq) FROM " + log + "), 0)";
+           " WHERE at >= $1 - 0.0000000116), (SELECT max(seq) FROM " + log +
+           "), 0), EXISTS (SELECT 1 FROM " + log + " WHERE at < $1 - 0.0000000116)";
 }
 
 } // namespace aftertouch::sqlite::dialect

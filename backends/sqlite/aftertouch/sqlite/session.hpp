@@ -102,14 +102,16 @@ public:
         if (request_.schema != Schema::none && manager_.catalog().version() != version_) {
             return std::nullopt;
         }
-        const Position end = std::max(log_->head(), from);
+        const Position head = log_->head();
+        const Position end = std::max(head, from);
         if (log_->has_changes(from, end)) { return std::nullopt; }
         // What the application's own transaction on a shared connection wrote may still be rolled
         // back.
         if (shared_ && connection_->handle().in_transaction()) { return from; }
         // Behind changes that were pruned there may have been some for this pipeline: the batch's
         // look says so (P5).
-        if (end != from && usable(from, guard) != Usable::yes) { return std::nullopt; }
+        // A log that ends before it gives its numbers out again.
+        if (head != from && usable(from, guard) != Usable::yes) { return std::nullopt; }
         return end;
     }
 

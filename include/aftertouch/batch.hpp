@@ -100,8 +100,8 @@ public:
     [[nodiscard]] bool replay() const noexcept { return replay_; }
     /// Whether the batch has rows that a rebuild hands over.
     [[nodiscard]] bool rebuilt() const noexcept { return present_.size() != 0; }
-    /// The number of the rebuild that runs, or ran last: rows written under an older one are what a
-    /// sweep removes.
+    /// The number of the rebuild that runs, or ran last (64 bits; it rises): rows written under
+    /// another one are what a sweep removes.
     [[nodiscard]] std::int64_t generation() const noexcept { return generation_; }
     /// Where the batch ends in the log: the same text that errors and status name it by.
     [[nodiscard]] const std::string& event_id() const noexcept { return event_id_; }

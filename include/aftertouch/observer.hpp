@@ -52,7 +52,7 @@ struct Report {
     std::string_view pipeline{};
     std::string_view event_id{};      ///< of the batch in hand, where there is one
     std::string_view message{};       ///< a sentence, where there is something to say
-    std::size_t changes = 0;          ///< in the batch
+    std::int64_t changes = 0;         ///< in the batch
     std::int64_t done = 0;            ///< of a rebuild: rows handed over
     std::int64_t total = 0;           ///< of a rebuild: an estimate of all rows
     std::chrono::nanoseconds took{0}; ///< reading, handling and committing the batch

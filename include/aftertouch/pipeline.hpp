@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -19,6 +17,7 @@
 #include <aftertouch/cycle.hpp>
 #include <aftertouch/detail/board.hpp>
 #include <aftertouch/detail/handler_scope.hpp>
+#include <aftertouch/detail/wishes.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/handler.hpp>
 #include <aftertouch/options.hpp>
@@ -27,8 +26,7 @@
 #include <aftertouch/status.hpp>
 
 /// \file
-/// The pipeline: a source, a handler and a database, followed on a thread of its own or step by
-/// step.
+/// The pipeline: a source, a handler and a database, followed on its own thread or step by step.
 
 namespace aftertouch {
 
@@ -37,14 +35,12 @@ namespace aftertouch {
 ///
 /// \code
 /// aftertouch::sqlite::Database shop{"shop.db"};
-/// aftertouch::Pipeline totals{aftertouch::source<Order>(),
-///                             [](const auto& batch, auto& tx) {
-///                                 for (const Order& order : batch.records()) {
-///                                 tx.upsert(Total{order.customer, order.amount}); }
-///                             },
-///                             shop, {.name = "totals"}};
-/// totals.start();
-/// totals.await_idle();
+/// const auto copy = [](const auto& batch, auto& tx) {
+///     for (const Order& now : batch.records()) { tx.upsert(Copy{now.id, now.amount}); }
+/// };
+/// aftertouch::Pipeline copies{aftertouch::source<Order>(), copy, shop, {.name = "copies"}};
+/// copies.start();
+/// copies.await_idle();
 /// \endcode
 ///
 /// *After a crash*: what a batch wrote through its transaction is there together with the
@@ -67,7 +63,7 @@ public:
     Pipeline(S source, H handler, Database&& database, Options options)
         : database_{database},
           runner_{std::move(source), std::move(handler), database,
-              require_sense(std::move(options)), board_, stopping_} {
+              require_sense(std::move(options)), board_, wishes_} {
         static_assert(std::is_lvalue_reference_v<Database>,
             "aftertouch: a pipeline keeps a reference to its database: give the Database a name "
             "that outlives it");
@@ -94,11 +90,10 @@ public:
         const std::lock_guard guard{control_};
         if (board_.running()) { return; }
         if (thread_.joinable()) { thread_.join(); }
-        stopping_ = false;
+        wishes_.go_on();
         runner_.forget_abort();
         cycle_.start();
-        // The place in the log is taken here, so that what is committed from now on comes as a
-        // change.
+        // The place in the log is taken here: what is committed from now on comes as a change.
         Step step = advance();
         while (step == Step::start_over || step == Step::undo || step == Step::open) {
             step = advance();
@@ -121,17 +116,16 @@ public:
     /// Returns when nothing runs any more; a handler that never returns keeps it waiting. From
     /// inside the handler it only asks for the stop.
     void stop(std::chrono::milliseconds deadline = std::chrono::seconds{10}) {
-        stopping_ = true;
+        wishes_.stop();
         runner_.wake();
         if (is_inside()) { return; }
         const std::lock_guard guard{control_};
-        stopping_ = true; // a start() that was under way has taken it back
+        wishes_.stop(); // a start() that was under way has taken it back
         if (!thread_.joinable()) { return; }
         runner_.wake();
-        if (!board_.await_end(detail::Clock::now() + deadline)) {
-            while (!board_.await_end(detail::Clock::now() + std::chrono::milliseconds{20})) {
-                runner_.abort();
-            }
+        while (!board_.await_end(detail::Clock::now() + deadline)) {
+            runner_.abort();
+            deadline = std::chrono::milliseconds{20};
         }
         thread_.join();
     }
@@ -139,7 +133,7 @@ public:
     /// Whether it follows nothing now.
     [[nodiscard]] bool stopped() const { return !board_.running(); }
     /// Whether the last look found nothing to do, or it is stopped.
-    [[nodiscard]] bool idle() const { return board_.idle(); }
+    [[nodiscard]] bool idle() const { return board_.idle() && !wishes_.pending(); }
 
     /// Waits until everything that was committed before the call is handled, a rebuild included, or
     /// it has stopped.
@@ -174,8 +168,7 @@ public:
     /// (`rebuild_finished`) is told of all changes meanwhile, so that deletions reach it; it must
     /// read the row.
     void rebuild() {
-        rebuild_wanted_ = true;
-        board_.wish();
+        wishes_.rebuild();
         runner_.wake();
     }
 
@@ -191,8 +184,14 @@ public:
     void rewind(Timestamp time) { rewind_to(database_.position_before(runner_.capture(), time)); }
 
     /// Begins no further batch until `resume()`. Triggers go on capturing.
-    void pause() { set_paused(true); }
-    void resume() { set_paused(false); }
+    void pause() {
+        wishes_.pause(true);
+        runner_.wake();
+    }
+    void resume() {
+        wishes_.pause(false);
+        runner_.wake();
+    }
 
     /// Handles at most one batch on the calling thread; answers whether there was one. For
     /// applications with a loop of their own, and for tests.
@@ -202,7 +201,7 @@ public:
     bool run_once() {
         refuse_inside("Pipeline::run_once");
         const std::lock_guard guard{control_};
-        stopping_ = false;
+        wishes_.go_on();
         return turn();
     }
 
@@ -211,7 +210,7 @@ public:
     std::size_t drain() {
         refuse_inside("Pipeline::drain");
         const std::lock_guard guard{control_};
-        stopping_ = false;
+        wishes_.go_on();
         std::size_t batches = 0;
         while (turn()) { ++batches; }
         return batches;
@@ -227,19 +226,10 @@ private:
         detail::HandlerScope::refuse(&board_, call);
     }
 
-    void take_wishes() {
-        const std::uint64_t wishes = board_.wished();
-        if (stopping_) { cycle_.request_stop(); }
-        if (rebuild_wanted_.exchange(false)) { cycle_.request_rebuild(); }
-        if (open_wanted_.exchange(false)) { cycle_.request_open(); }
-        cycle_.request_pause(paused_);
-        board_.heard(wishes);
-    }
-
     // One step of the cycle.
     Step advance() {
         const Happened happened = runner_.carry_out(cycle_.step(), cycle_);
-        take_wishes();
+        wishes_.tell(cycle_);
         return cycle_.on(happened);
     }
 
@@ -259,11 +249,10 @@ private:
         }
         runner_.forget_abort();
         if (cycle_.step() == Step::stop) { cycle_.start(); }
-        take_wishes();
+        wishes_.tell(cycle_);
         if (cycle_.hear() == Step::wait) { return false; }
         for (;;) {
-            const Step step = cycle_.step();
-            const bool batch = step == Step::advance || step == Step::start_over;
+            const bool batch = cycle_.step() == Step::advance || cycle_.step() == Step::start_over;
             const Step next = advance();
             if (next == Step::fail || next == Step::back_off) { give_up(next); }
             if (next == Step::stop || next == Step::wait) { return false; }
@@ -279,7 +268,7 @@ private:
 
     Awaited await(std::optional<detail::Clock::time_point> until) {
         refuse_inside("Pipeline::await_idle");
-        const std::uint64_t look = board_.next_look();
+        const auto look = board_.next_look();
         runner_.wake();
         if (!board_.await(look, until)) { return Awaited::timed_out; }
         return board_.running() ? Awaited::idle : Awaited::stopped;
@@ -292,22 +281,13 @@ private:
                     " is rebuilding and hands over every record: rewind when that has ended"};
         }
         runner_.rewind(std::move(position));
-        open_wanted_ = true;
-        board_.wish();
-        runner_.wake();
-    }
-
-    void set_paused(bool paused) {
-        paused_ = paused;
+        wishes_.open();
         runner_.wake();
     }
 
     B& database_;
     detail::Board board_;
-    std::atomic<bool> stopping_{false};
-    std::atomic<bool> rebuild_wanted_{false};
-    std::atomic<bool> open_wanted_{false};
-    std::atomic<bool> paused_{false};
+    detail::Wishes wishes_;
     detail::Runner<S, H, B> runner_;
     Cycle cycle_;
     std::mutex control_; // start, stop and run_once exclude each other

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <exception>
 #include <optional>
@@ -21,6 +20,7 @@
 #include <aftertouch/detail/session_holder.hpp>
 #include <aftertouch/detail/tracker.hpp>
 #include <aftertouch/detail/trouble.hpp>
+#include <aftertouch/detail/wishes.hpp>
 #include <aftertouch/observer.hpp>
 #include <aftertouch/options.hpp>
 #include <aftertouch/status.hpp>
@@ -37,12 +37,11 @@ public:
     using Session = typename B::Session;
     using Position = typename Session::Position;
 
-    Runner(S source, H handler, B& database, Options options, Board& board,
-        const std::atomic<bool>& stopping)
+    Runner(S source, H handler, B& database, Options options, Board& board, const Wishes& wishes)
         : database_{database},
           options_{std::move(options)},
           board_{board},
-          stopping_{stopping},
+          wishes_{wishes},
           capture_{source.capture()},
           reporter_{options_, board},
           tracker_{reporter_},
@@ -139,7 +138,7 @@ private:
         if (!seen) { return Happened::news; }
         const bool write = tracker_.pass_to(*seen);
         show_state();
-        board_.found_nothing();
+        if (!wishes_.pending()) { board_.found_nothing(); }
         return write ? Happened::moved : Happened::nothing;
     }
 
@@ -230,7 +229,7 @@ private:
                 std::find(request.order.begin(), request.order.end(), part) != request.order.end();
             if (!there) { request.order.push_back(part); }
         }
-        session_.hold(database_.open_session(request, stopping_));
+        session_.hold(database_.open_session(request, wishes_.stopping()));
     }
 
     void take_up_rewind() {
@@ -276,7 +275,7 @@ private:
     B& database_;
     Options options_;
     Board& board_;
-    const std::atomic<bool>& stopping_;
+    const Wishes& wishes_;
     Capture capture_;
     Reporter reporter_;
     SessionHolder<Session> session_;

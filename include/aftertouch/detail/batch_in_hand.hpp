@@ -120,8 +120,8 @@ public:
 
     /// What there is to say of it when it is committed; then nothing is in hand.
     [[nodiscard]] CommittedBatch committed() {
-        return {std::exchange(event_id_, {}), writer_.size(), writer_.present(),
-            Clock::now() - began_, was_rebuilding_};
+        return {std::exchange(event_id_, {}), static_cast<std::int64_t>(writer_.size()),
+            static_cast<std::int64_t>(writer_.present()), Clock::now() - began_, was_rebuilding_};
     }
 
 private:

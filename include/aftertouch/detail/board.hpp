@@ -77,7 +77,6 @@ public:
     void found_nothing() {
         {
             const std::lock_guard lock{mutex_};
-            if (wished_ != heard_) { return; } // a rebuild or a rewind is about to give it work
             idle_ = true;
             idle_look_ = looks_;
         }
@@ -86,21 +85,6 @@ public:
     void busy() {
         const std::lock_guard lock{mutex_};
         idle_ = false;
-    }
-    /// Somebody has asked for a rebuild or a rewind; told behind the wish itself.
-    void wish() {
-        const std::lock_guard lock{mutex_};
-        ++wished_;
-    }
-    /// How many wishes there were; `heard` is told the number that was asked before they were
-    /// taken.
-    [[nodiscard]] std::uint64_t wished() const {
-        const std::lock_guard lock{mutex_};
-        return wished_;
-    }
-    void heard(std::uint64_t wishes) {
-        const std::lock_guard lock{mutex_};
-        heard_ = wishes;
     }
     void set_running(bool running) {
         {
@@ -150,8 +134,6 @@ private:
     std::vector<Failure> failures_; // its room is had from the beginning
     std::uint64_t looks_ = 0;
     std::uint64_t idle_look_ = 0;
-    std::uint64_t wished_ = 0;
-    std::uint64_t heard_ = 0;
     bool idle_ = false;
     bool running_ = false;
 };

@@ -32,8 +32,8 @@ using Clock = std::chrono::steady_clock;
 /// What there is to say of a committed batch.
 struct CommittedBatch {
     std::string event_id;
-    std::size_t changes = 0; ///< rows of a page included
-    std::size_t present = 0; ///< rows of a page
+    std::int64_t changes = 0; ///< rows of a page included
+    std::int64_t present = 0; ///< rows of a page
     Clock::duration took{};
     bool page = false; ///< of a rebuild
 };
@@ -138,7 +138,7 @@ private:
     const Options& options_;
     Board& board_;
     Clock::time_point began_{}; // when this process took the rebuild up
-    std::uint64_t rebuilt_here_ = 0;
+    std::int64_t rebuilt_here_ = 0;
 };
 
 } // namespace aftertouch::detail

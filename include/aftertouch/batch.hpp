@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <aftertouch/change.hpp>
@@ -41,6 +44,12 @@ private:
     std::size_t used_ = 0;
 };
 
+/// Whether no two values in a database are the same key here: not so for texts of times and UUIDs.
+template <class K>
+inline constexpr bool has_one_spelling = std::integral<K> || std::same_as<K, std::string>;
+template <class... Parts>
+inline constexpr bool has_one_spelling<std::tuple<Parts...>> = (has_one_spelling<Parts> && ...);
+
 /// Called with the index of a key and the row that it has now.
 using RowSink = std::function<void(std::size_t, std::span<const Cell>)>;
 /// Reads the rows of keys (their parts one behind the other) in the order of the keys, within the
@@ -67,7 +76,8 @@ public:
     Batch(const Batch&) = delete;
     Batch& operator=(const Batch&) = delete;
 
-    /// The keys that changed: each once, first seen first.
+    /// The keys that changed: each once, first seen first. A key that the database writes in two
+    /// ways ('2026-01-01 10:00' and '2026-01-01T10:00') comes once for each.
     [[nodiscard]] std::span<const Key<T>> ids() const noexcept { return ids_.span(); }
 
     /// Every change, in the order of the log; then, in a rebuild, the rows of its page as
@@ -83,7 +93,7 @@ public:
         return all_present() ? present_.span() : records_.span();
     }
 
-    /// Those of `ids()` that have no row now. Reads as `records()` does.
+    /// Those of `ids()` that have no row now, however it is written. Reads as `records()` does.
     [[nodiscard]] std::span<const Key<T>> missing() const {
         load();
         return missing_.span();
@@ -140,6 +150,20 @@ private:
             next = number + 1;
         });
         miss_until(ids_.size());
+        if (missing_.size() != 0 && records_.size() != 0) { find_other_spellings(); }
+    }
+
+    // Where a key has a row under another of its texts, it isn't missing.
+    void find_other_spellings() const {
+        if constexpr (!detail::has_one_spelling<Key<T>> && std::equality_comparable<Key<T>>) {
+            missing_.clear();
+            for (std::size_t i = 0; i < ids_.size(); ++i) {
+                for (std::size_t j = 0; rows_[i] == 0 && j < ids_.size(); ++j) {
+                    if (rows_[j] != 0 && ids_[j] == ids_[i]) { rows_[i] = rows_[j]; }
+                }
+                if (rows_[i] == 0) { missing_.next() = ids_[i]; }
+            }
+        }
     }
 
     detail::Pool<Key<T>> ids_;

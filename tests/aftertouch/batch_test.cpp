@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <cstdint>
+#include <span>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -8,6 +10,17 @@
 #include <support/catch.hpp>
 
 #include <aftertouch/batch.hpp>
+
+namespace test {
+struct Visit {
+    aftertouch::Timestamp at;
+    std::string who;
+};
+} // namespace test
+template <>
+struct aftertouch::EntityTraits<test::Visit> {
+    static constexpr auto key = aftertouch::key<&test::Visit::at>;
+};
 
 using namespace test;
 using at::Operation;
@@ -116,6 +129,30 @@ TEST_CASE(
     filling.change(Operation::updated, 1);
     CHECK(list(filling.seal().records()) == std::vector<Item>{{1, "a", 1}});
     CHECK(!filling.writer.failed_read());
+}
+
+TEST_CASE("batch: a key isn't missing where it has a row under another of its texts") {
+    at::detail::BatchWriter<Visit> writer;
+    const std::vector<at::Cell> row{at::Cell::text("2026-01-01T10:00:00"), at::Cell::text("ada")};
+    const auto loader = [&](std::span<const at::Value> keys, const at::detail::RowSink& sink) {
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            if (keys[i].cell().bytes() == row[0].bytes()) { sink(i, row); }
+        }
+    };
+    writer.prepare({}, {at::KeyFold::exact}, loader, {});
+    writer.clear("log");
+    std::int64_t seq = 0;
+    for (const char* text : {"2026-01-01 10:00:00", "2026-01-01T10:00:00", "2026-01-02 10:00:00"}) {
+        const at::Cell key = at::Cell::text(text);
+        writer.add_change({{++seq, 0}, Operation::touched, {}, {&key, 1}, {}, {}});
+    }
+    const at::Batch<Visit>& batch = writer.seal({});
+    REQUIRE(batch.ids().size() == 3);
+    REQUIRE(batch.records().size() == 1);
+    CHECK(list(batch.missing()) == std::vector{batch.ids()[2]});
+    CHECK(batch.record(0) == batch.record(1));
+    CHECK(batch.record(1) != nullptr);
+    CHECK(batch.record(2) == nullptr);
 }
 
 TEST_CASE("batch: says what it was told of itself") {

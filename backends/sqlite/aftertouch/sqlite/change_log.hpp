@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
@@ -10,12 +9,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include <aftertouch/capture.hpp>
 #include <aftertouch/change.hpp>
+#include <aftertouch/detail/digits.hpp>
 #include <aftertouch/dml.hpp>
 #include <aftertouch/operation.hpp>
 #include <aftertouch/sqlite/catalog.hpp>
@@ -37,11 +36,8 @@ struct Position {
 
     [[nodiscard]] std::string text() const { return std::to_string(seq); }
     [[nodiscard]] static std::optional<Position> from(std::string_view text) {
-        Position position;
-        const char* end = text.data() + text.size();
-        const auto [stop, problem] = std::from_chars(text.data(), end, position.seq);
-        if (problem != std::errc{} || stop != end || position.seq < 0) { return std::nullopt; }
-        return position;
+        const std::optional<std::int64_t> seq = aftertouch::detail::integer_from(text);
+        return seq && *seq >= 0 ? std::optional{Position{*seq}} : std::nullopt;
     }
 };
 

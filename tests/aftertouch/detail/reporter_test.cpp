@@ -33,8 +33,8 @@ TEST_CASE("O1: a batch is counted on the board and told to the observer") {
     CHECK(f.board.status().batches == 1);
     CHECK(f.board.status().changes == 3);
     CHECK(f.board.status().rebuilt == 0);
-    CHECK(f.lines ==
-          std::vector<std::string>{"pipeline.batch.committed pipeline=totals event=log:7 changes=3"});
+    CHECK(f.lines == std::vector<std::string>{
+                         "pipeline.batch.committed pipeline=totals event=log:7 changes=3"});
 }
 
 TEST_CASE("R4: a rebuild shows how far it has come, from before its first page to its last") {

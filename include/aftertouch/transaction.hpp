@@ -105,7 +105,8 @@ public:
         return rows;
     }
 
-    /// The client library's own handle, for what this class doesn't offer.
+    /// The client library's own handle, for what this class doesn't offer. *Threads*: the one that
+    /// this transaction was handed to.
     [[nodiscard]] auto native() const noexcept { return connection_->handle().get(); }
 
     /// Whether the pipeline is asked to stop: a handler that takes long should throw, or return

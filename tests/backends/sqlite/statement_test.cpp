@@ -66,6 +66,17 @@ TEST_CASE(
     CHECK(statement[4].is_null());
 }
 
+TEST_CASE("statement: columns of a known type") {
+    const Handle handle{":memory:", {}};
+    Statement statement{handle, "SELECT 7, 0.5, 'Ic', '', NULL"};
+    REQUIRE(statement.step());
+    CHECK(statement.integer(0) == 7);
+    CHECK(statement.real(1) == 0.5);
+    CHECK(statement.letter(2) == 'I');
+    CHECK(statement.letter(3) == '\0');
+    CHECK(statement.letter(4) == '\0');
+}
+
 TEST_CASE("statement: parameters are numbered, in any order and repeated") {
     const Handle handle{":memory:", {}};
     Statement statement{handle, "SELECT $2, $1, $2"};

@@ -79,7 +79,9 @@ struct TableFacts {
 class Catalog {
 public:
     Catalog(Connection& connection, std::string schema)
-        : connection_{&connection}, schema_{std::move(schema)} {}
+        : connection_{&connection},
+          schema_{std::move(schema)},
+          version_{"PRAGMA " + quoted(schema_) + ".schema_version"} {}
 
     [[nodiscard]] const std::string& schema() const noexcept { return schema_; }
     /// The database's name for people.
@@ -88,9 +90,7 @@ public:
     }
 
     /// Rises with every change of the schema, whoever makes it.
-    [[nodiscard]] std::int64_t version() {
-        return number("PRAGMA " + quoted(schema_) + ".schema_version").value_or(0);
-    }
+    [[nodiscard]] std::int64_t version() { return number(version_).value_or(0); }
 
     /// The text that made an object, or nothing where there is none of this type and name.
     [[nodiscard]] std::optional<std::string> object(std::string_view type, std::string_view name) {
@@ -289,6 +289,7 @@ private:
 
     Connection* connection_;
     std::string schema_;
+    std::string version_; // the statement that asks for it
 };
 
 } // namespace aftertouch::sqlite

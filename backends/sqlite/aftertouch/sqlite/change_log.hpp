@@ -2,8 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -12,8 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include <aftertouch/backend.hpp>
 #include <aftertouch/capture.hpp>
 #include <aftertouch/change.hpp>
+#include <aftertouch/detail/decode.hpp>
 #include <aftertouch/detail/digits.hpp>
 #include <aftertouch/dml.hpp>
 #include <aftertouch/operation.hpp>
@@ -42,10 +44,9 @@ struct Position {
 };
 
 /// `julianday` to microseconds since 1970, and back.
-[[nodiscard]] inline Timestamp timestamp_of(double julian_day) {
-    constexpr double unix_epoch = 2440587.5;
+[[nodiscard]] inline Timestamp timestamp_of(double julian_day) noexcept {
     return Timestamp{
-        std::chrono::microseconds{std::llround((julian_day - unix_epoch) * 86'400'000.0) * 1000}};
+        std::chrono::microseconds{aftertouch::detail::from_julian_day(julian_day).value_or(0)}};
 }
 [[nodiscard]] inline double julian_day(Timestamp time) {
     return 2440587.5 + static_cast<double>(time.time_since_epoch().count()) / 86'400'000'000.0;
@@ -84,11 +85,13 @@ public:
         : connection_{&connection},
           schema_{std::move(schema)},
           filter_{std::move(filter)},
+          bounds_{dialect::bounds(schema_, filter_.capture)},
           has_changes_{dialect::has_changes(schema_, filter_.capture, skips_own())},
           head_{dialect::head(schema_)},
           read_all_{dialect::read_log(schema_, read({}))},
           read_reached_{dialect::read_log(schema_, read(filter_.collations))},
-          follow_up_{dialect::follow_up(schema_, filter_.capture, filter_.collations)} {
+          follow_up_{dialect::follow_up(schema_, filter_.capture, filter_.collations)},
+          cells_(filter_.key_parts + 2 * filter_.imaged) {
         for (std::size_t part = 0; wide() && part < dialect::image_parts(filter_.imaged); ++part) {
             read_parts_.push_back(
                 dialect::read_image_part(schema_, filter_.capture, part, width(part)));
@@ -105,10 +108,23 @@ public:
         return end;
     }
 
+    /// Whether a pipeline that knows it as `log` can go on behind `position` (P5).
+    [[nodiscard]] Usable usable(Position position, std::string_view log) {
+        Usable usable = Usable::other_log;
+        connection_->each(bounds_, std::span<const Cell>{}, [&](const Statement& bounds) {
+            if (bounds[0].bytes() != log) { return false; }
+            usable = position.seq < bounds.integer(1)   ? Usable::pruned
+                     : position.seq > bounds.integer(2) ? Usable::rewound
+                                                        : Usable::yes;
+            return false;
+        });
+        return usable;
+    }
+
     /// Whether there is a change of this capture behind `from` and up to `end`.
     [[nodiscard]] bool has_changes(Position from, Position end) {
-        values_.assign({integer(from.seq), integer(end.seq)});
-        if (skips_own()) { values_.emplace_back(Cell::text(filter_.own_name)); }
+        values_.assign({Cell::integer(from.seq), Cell::integer(end.seq)});
+        if (skips_own()) { values_.push_back(Cell::text(filter_.own_name)); }
         return any(has_changes_, values_);
     }
 
@@ -120,10 +136,8 @@ public:
     std::pair<Position, bool> read(
         Position from, std::size_t limit, const std::vector<Value>* reached, Sink&& sink) {
         const Position end = std::max(head(), from);
-        values_.assign({integer(from.seq), integer(static_cast<std::int64_t>(limit))});
-        if (skips_own() || reached != nullptr) {
-            values_.emplace_back(Cell::text(filter_.own_name));
-        }
+        values_.assign({Cell::integer(from.seq), Cell::integer(static_cast<std::int64_t>(limit))});
+        if (skips_own() || reached != nullptr) { values_.push_back(Cell::text(filter_.own_name)); }
         if (reached != nullptr) { values_.insert(values_.end(), reached->begin(), reached->end()); }
         Position last = from;
         std::size_t passed = 0;
@@ -135,15 +149,14 @@ public:
                     full = true;
                     return false;
                 }
-                last.seq = row[0].as_integer();
+                last.seq = change.id.seq;
                 return ++passed < limit;
             });
-        const bool more = full || passed == limit;
+        const bool more = (full || passed == limit) && last < end;
         return {more ? last : end, more};
     }
 
 private:
-    [[nodiscard]] static Value integer(std::int64_t number) { return Value{Cell::integer(number)}; }
     [[nodiscard]] bool skips_own() const noexcept { return !filter_.own_name.empty(); }
     [[nodiscard]] bool wide() const noexcept { return filter_.imaged > dialect::image_columns; }
     [[nodiscard]] std::size_t width(std::size_t part) const noexcept {
@@ -156,12 +169,9 @@ private:
 
     [[nodiscard]] LogRow log_row(const Statement& row) {
         LogRow change;
-        change.id.seq = row[0].as_integer();
-        const std::string_view letter = row[1].bytes();
-        change.operation =
-            operation_from(letter.empty() ? '\0' : letter.front()).value_or(Operation::touched);
-        change.at = timestamp_of(row[2].as_real());
-        cells_.resize(filter_.key_parts + 2 * filter_.imaged);
+        change.id.seq = row.integer(0);
+        change.operation = operation_from(row.letter(1)).value_or(Operation::touched);
+        change.at = timestamp_of(row.real(2));
         for (std::size_t i = 0; i < filter_.key_parts; ++i) { cells_[i] = row[3 + i]; }
         change.key = std::span<const Cell>{cells_}.first(filter_.key_parts);
         if (filter_.imaged != 0) { read_images(row, change); }
@@ -197,19 +207,18 @@ private:
             filter_.look_up.empty()) {
             return true;
         }
-        const std::vector<Value> key{change.key.begin(), change.key.end()};
-        if (const std::optional<Operation> next = next_operation(change.id.seq, key)) {
+        if (const std::optional<Operation> next = next_operation(change.id.seq, change.key)) {
             change.operation = *next == Operation::inserted ? Operation::deleted : change.operation;
             return *next == Operation::inserted;
         }
         if (end.seq - change.id.seq > dialect::follow_up_rows) { return true; }
         change.operation = Operation::deleted;
-        return !any(filter_.look_up, key);
+        return !any(filter_.look_up, change.key);
     }
 
     [[nodiscard]] std::optional<Operation> next_operation(
-        std::int64_t seq, const std::vector<Value>& key) {
-        std::vector<Value> values{integer(seq)};
+        std::int64_t seq, std::span<const Cell> key) {
+        std::vector<Cell> values{Cell::integer(seq)};
         values.insert(values.end(), key.begin(), key.end());
         std::optional<Operation> next;
         connection_->each(follow_up_, values, [&](const Statement& row) {
@@ -219,7 +228,7 @@ private:
         return next;
     }
 
-    [[nodiscard]] bool any(const std::string& sql, const std::vector<Value>& values) {
+    [[nodiscard]] bool any(const std::string& sql, std::span<const Cell> values) {
         bool found = false;
         connection_->each(sql, values, [&](const Statement&) {
             found = true;
@@ -232,7 +241,7 @@ private:
     // is read on its own.
     [[nodiscard]] bool read_wide(std::int64_t seq) {
         wide_.resize(2 * filter_.imaged);
-        const std::vector<Value> key{integer(seq)};
+        const std::array key{Cell::integer(seq)};
         for (std::size_t part = 0; part < read_parts_.size(); ++part) {
             bool found = false;
             const std::size_t begin = part * dialect::image_columns;
@@ -255,14 +264,15 @@ private:
     Connection* connection_;
     std::string schema_;
     LogFilter filter_;
+    std::string bounds_;
     std::string has_changes_;
     std::string head_;
     std::string read_all_;
     std::string read_reached_;
     std::string follow_up_;
     std::vector<std::string> read_parts_; // of a wide image
-    std::vector<Value> values_;
-    std::vector<Cell> cells_;
+    std::vector<Cell> values_;
+    std::vector<Cell> cells_; // of the row in hand
     std::vector<Value> wide_;
 };
 

@@ -84,6 +84,14 @@ inline constexpr std::string_view now = "julianday('now')";
            own(schema, "log") + "), 0))";
 }
 
+/// What a checkpoint must agree with: the log that it must name, how far that was pruned, and its
+/// high water. No row where the capture isn't installed.
+[[nodiscard]] inline std::string bounds(const std::string& schema, std::int64_t capture) {
+    return "SELECT m.log_id || '.' || c.incarnation, m.pruned_through, (" + high_water(schema) +
+           ") FROM " + own(schema, "capture") + " AS c, " + own(schema, "meta") +
+           " AS m WHERE c.id = " + std::to_string(capture);
+}
+
 struct LogRead {
     std::int64_t capture = 0;
     std::size_t key_parts = 1;

@@ -146,6 +146,10 @@ private:
     }
 
     Entry& entry(std::string_view sql) {
+        // Most often it is the one that ran last.
+        if (!entries_.empty() && entries_.front().statement.sql() == sql) {
+            return entries_.front();
+        }
         if (const auto found = by_text_.find(sql); found != by_text_.end()) {
             entries_.splice(entries_.begin(), entries_, found->second);
             return *found->second;

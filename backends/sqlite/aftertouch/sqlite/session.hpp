@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -181,17 +182,16 @@ public:
     }
 
     void mark_own_changes(Position since) {
-        connection_->run(
-            dialect::mark_own(schema_), std::vector<Value>{Value{Cell::text(request_.pipeline)},
-                                            Value{Cell::integer(since.seq)}});
+        connection_->run(dialect::mark_own(schema_),
+            std::array{Cell::text(request_.pipeline), Cell::integer(since.seq)});
     }
     void store(std::string_view text, std::int64_t version) { store_.store(text, version); }
 
     void commit() {
         connection_->run("COMMIT");
         release();
-        // What the handler wrote may be another pipeline's source.
-        wakers_.notify_all();
+        // What the handler wrote may be another pipeline's source. This one looks again anyway.
+        wakers_.notify_all(&waker_);
     }
 
     void roll_back() noexcept {
@@ -215,16 +215,13 @@ public:
 
 private:
     [[nodiscard]] Usable usable(Position position, const std::unique_lock<FairMutex>&) {
-        const std::optional<InstalledCapture> now = manager_.find();
-        if (!now || now->log != installed_.log) { return Usable::other_log; }
-        if (position.seq < now->pruned_through) { return Usable::pruned; }
-        std::int64_t high_water = 0;
-        connection_->each(
-            dialect::high_water(schema_), std::span<const Value>{}, [&](const Statement& row) {
-                high_water = row[0].as_integer();
-                return false;
-            });
-        return position.seq > high_water ? Usable::rewound : Usable::yes;
+        try {
+            return log_->usable(position, installed_.log);
+        } catch (const Error&) {
+            // Without the capture's tables there is nothing to ask.
+            if (manager_.find()) { throw; }
+            return Usable::other_log;
+        }
     }
 
     [[nodiscard]] sqlite3* handle() const noexcept { return connection_->handle().get(); }

@@ -33,7 +33,8 @@ public:
           first_page_{dialect::read_page(table, order, true)},
           next_page_{dialect::read_page(table, order, false)},
           count_{dialect::count_rows(table)},
-          look_up_{dml::select_by_key(table)} {}
+          look_up_{dml::select_by_key(table)},
+          cells_(width_) {}
 
     /// Passes up to `limit` rows behind `last` (empty: from the beginning) to `sink`, which answers
     /// false for a row that it didn't take; `last` moves to the last row taken.
@@ -47,12 +48,13 @@ public:
         bool full = false;
         const std::string& sql = last.empty() ? first_page_ : next_page_;
         connection_->each(sql, values_, [&](const Statement& row) {
-            if (!sink(cells(row))) {
+            const std::span<const Cell> columns = cells(row);
+            if (!sink(columns)) {
                 full = true;
                 return false;
             }
             last.resize(order_.size());
-            for (std::size_t i = 0; i < order_.size(); ++i) { last[i] = row[order_[i]]; }
+            for (std::size_t i = 0; i < order_.size(); ++i) { last[i] = columns[order_[i]]; }
             ++taken;
             return true;
         });
@@ -87,7 +89,6 @@ private:
     };
 
     [[nodiscard]] std::span<const Cell> cells(const Statement& row) {
-        cells_.resize(width_);
         for (std::size_t i = 0; i < width_; ++i) { cells_[i] = row[i]; }
         return cells_;
     }
@@ -102,7 +103,7 @@ private:
     std::string look_up_;
     std::optional<Statement> prepared_;
     std::vector<Value> values_;
-    std::vector<Cell> cells_;
+    std::vector<Cell> cells_; // of the row in hand
 };
 
 } // namespace aftertouch::sqlite

@@ -82,20 +82,39 @@ public:
     }
 
     [[nodiscard]] Cell operator[](std::size_t column) const {
-        sqlite3_stmt* row = statement_.get();
-        const int i = static_cast<int>(column);
-        switch (sqlite3_column_type(row, i)) {
-            case SQLITE_INTEGER: return Cell::integer(sqlite3_column_int64(row, i));
-            case SQLITE_FLOAT: return Cell::real(sqlite3_column_double(row, i));
+        // Unprotected, as SQLite calls it: good on one thread at a time, and found only once.
+        sqlite3_value* value = sqlite3_column_value(statement_.get(), static_cast<int>(column));
+        switch (sqlite3_value_type(value)) {
+            case SQLITE_INTEGER: return Cell::integer(sqlite3_value_int64(value));
+            case SQLITE_FLOAT: return Cell::real(sqlite3_value_double(value));
             case SQLITE_TEXT: {
-                const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(row, i));
+                const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(value));
                 return Cell::text(
-                    {checked(text), static_cast<std::size_t>(sqlite3_column_bytes(row, i))});
+                    {checked(text), static_cast<std::size_t>(sqlite3_value_bytes(value))});
             }
-            case SQLITE_BLOB: return blob(i);
+            case SQLITE_BLOB: return blob(value);
             default: return Cell::null();
         }
     }
+
+    /// \name Columns whose type is known, for rows by the thousand
+    /// SQLite converts what is of another type.
+    /// @{
+    [[nodiscard]] std::int64_t integer(std::size_t column) const noexcept {
+        return sqlite3_column_int64(statement_.get(), static_cast<int>(column));
+    }
+    [[nodiscard]] double real(std::size_t column) const noexcept {
+        return sqlite3_column_double(statement_.get(), static_cast<int>(column));
+    }
+    /// The first byte of a text; NUL where there is none.
+    [[nodiscard]] char letter(std::size_t column) const {
+        sqlite3_stmt* row = statement_.get();
+        const int i = static_cast<int>(column);
+        const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(row, i));
+        const bool null = text == nullptr && sqlite3_column_type(row, i) == SQLITE_NULL;
+        return null ? '\0' : *checked(text);
+    }
+    /// @}
 
 private:
     struct Finalize {
@@ -163,9 +182,9 @@ private:
         return data;
     }
 
-    [[nodiscard]] Cell blob(int i) const {
-        const void* data = sqlite3_column_blob(statement_.get(), i);
-        const auto size = static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), i));
+    [[nodiscard]] Cell blob(sqlite3_value* value) const {
+        const void* data = sqlite3_value_blob(value);
+        const auto size = static_cast<std::size_t>(sqlite3_value_bytes(value));
         if (size == 0) { return Cell::blob({}); }
         return Cell::blob(
             {reinterpret_cast<const std::byte*>(checked(static_cast<const char*>(data))), size});

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <aftertouch/checkpoint.hpp>
 #include <aftertouch/error.hpp>
@@ -33,8 +33,7 @@ public:
 
     [[nodiscard]] std::optional<StoredCheckpoint> load() {
         std::optional<StoredCheckpoint> found;
-        values_.assign({name()});
-        connection_->each(load_, values_, [&](const Statement& row) {
+        connection_->each(load_, std::array{name()}, [&](const Statement& row) {
             found = StoredCheckpoint{
                 std::string{row[0].bytes()}, row[1].as_integer(), row[2].as_integer()};
             return false;
@@ -47,28 +46,26 @@ public:
     /// *Throws* `Error` (`fenced`) where another process was faster: then nothing of this
     /// transaction may stay.
     void store(std::string_view text, std::int64_t version) {
-        values_.assign({name(), Value{Cell::text(text)}});
         if (version == 0) {
             try {
-                connection_->run(create_, values_);
+                connection_->run(create_, std::array{name(), Cell::text(text)});
             } catch (const Error& error) {
                 if (error.code() != Errc::constraint) { throw; }
                 refuse();
             }
             return;
         }
-        values_.emplace_back(Cell::integer(version));
-        if (connection_->run(store_, values_) != 1) { refuse(); }
+        const std::array values{name(), Cell::text(text), Cell::integer(version)};
+        if (connection_->run(store_, values) != 1) { refuse(); }
     }
 
     /// Counts one more failure of the batch behind the checkpoint with this version.
     void count_attempt(std::int64_t version) {
-        values_.assign({name(), Value{Cell::integer(version)}});
-        connection_->run(count_attempt_, values_);
+        connection_->run(count_attempt_, std::array{name(), Cell::integer(version)});
     }
 
 private:
-    [[nodiscard]] Value name() const { return Value{Cell::text(pipeline_)}; }
+    [[nodiscard]] Cell name() const noexcept { return Cell::text(pipeline_); }
 
     [[noreturn]] void refuse() const {
         throw Error{Errc::fenced, "pipeline " + pipeline_ +
@@ -83,7 +80,6 @@ private:
     std::string store_;
     std::string create_;
     std::string count_attempt_;
-    std::vector<Value> values_;
 };
 
 } // namespace aftertouch::sqlite

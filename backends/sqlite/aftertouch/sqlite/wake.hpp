@@ -157,9 +157,12 @@ public:
         const std::lock_guard lock{mutex_};
         std::erase(wakers_, &waker);
     }
-    void notify_all() noexcept {
+    /// Wakes all but the one who calls.
+    void notify_all(const Waker* caller = nullptr) noexcept {
         const std::lock_guard lock{mutex_};
-        for (Waker* waker : wakers_) { waker->notify(); }
+        for (Waker* waker : wakers_) {
+            if (waker != caller) { waker->notify(); }
+        }
     }
 
 private:

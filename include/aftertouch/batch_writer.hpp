@@ -26,7 +26,7 @@ namespace aftertouch::detail {
 
 /// What a batch says of itself.
 struct BatchFacts {
-    std::string event_id{};
+    std::string_view event_id{};
     std::int64_t generation = 0;
     std::int64_t attempts = 0;
     bool replay = false;
@@ -48,8 +48,8 @@ public:
         batch_.loader_ = std::move(loader);
     }
 
-    void clear(std::string log) {
-        log_ = std::move(log);
+    void clear(std::string_view log) {
+        log_ = log;
         index_.clear();
         images_.clear();
         key_of_change_.clear();
@@ -72,8 +72,8 @@ public:
         change.at_ = row.at;
         change.operation_ = row.operation;
         change.log_ = &log_;
-        change.before_ = image(row.before);
-        change.after_ = image(row.after);
+        change.before_ = row.before.empty() ? nullptr : image(row.before);
+        change.after_ = row.after.empty() ? nullptr : image(row.after);
         if (filter_ && !passes(change, row.key)) {
             batch_.changes_.drop_last();
             return;
@@ -105,7 +105,7 @@ public:
     }
 
     /// Ties the changes to their keys and rows, and makes the batch ready to be handed over.
-    [[nodiscard]] const Batch<T>& seal(BatchFacts facts) {
+    [[nodiscard]] const Batch<T>& seal(const BatchFacts& facts) {
         std::size_t present = 0;
         for (std::size_t i = 0; i < batch_.changes_.size(); ++i) {
             Change<T>& change = batch_.changes_[i];
@@ -115,7 +115,7 @@ public:
                 change.after_ = &batch_.present_[present++];
             }
         }
-        batch_.event_id_ = std::move(facts.event_id);
+        batch_.event_id_ = facts.event_id;
         batch_.generation_ = facts.generation;
         batch_.replay_ = facts.replay;
         batch_.attempts_ = facts.attempts;
@@ -132,7 +132,6 @@ public:
 
 private:
     [[nodiscard]] const T* image(std::span<const Cell> cells) {
-        if (cells.empty()) { return nullptr; }
         T& record = images_.next();
         if (imaged_.size() == field_count<T>) {
             decode_record(cells, record);
@@ -147,18 +146,14 @@ private:
     [[nodiscard]] bool passes(Change<T>& change, std::span<const Cell> key) {
         decode_key<T>(key, filtered_key_);
         change.key_ = &filtered_key_;
-        change.form_ = form_of(key);
+        form_.clear();
+        append_key_form(form_, key, folds_);
+        change.form_ = form_;
         return filter_(std::as_const(change));
     }
 
-    [[nodiscard]] std::string_view form_of(std::span<const Cell> key) {
-        form_.clear();
-        for (std::size_t i = 0; i < key.size(); ++i) { append_key_form(form_, key[i], folds_[i]); }
-        return form_;
-    }
-
     [[nodiscard]] std::size_t key_number(std::span<const Cell> key) {
-        const auto [number, is_new] = index_.insert(form_of(key));
+        const auto [number, is_new] = index_.insert(key, folds_);
         if (is_new) {
             decode_key<T>(key, batch_.ids_.next());
             for (const Cell part : key) { batch_.keys_.next() = part; }
@@ -179,7 +174,7 @@ private:
     std::vector<KeyFold> folds_;
     Filter filter_;
     Key<T> filtered_key_{};
-    std::string form_;
+    std::string form_; // of that
     std::string log_;
     std::size_t bytes_ = 0;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -10,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include <aftertouch/hash.hpp>
 #include <aftertouch/value.hpp>
 
 /// \file
@@ -28,18 +28,19 @@ enum class KeyFold : std::uint8_t {
 
 namespace detail {
 
-inline void append_bytes(std::string& form, std::uint64_t bits) {
-    char bytes[sizeof bits];
-    std::memcpy(bytes, &bits, sizeof bits);
-    form.append(bytes, sizeof bits);
+inline void append_number(std::string& form, char letter, std::uint64_t bits) {
+    char bytes[1 + sizeof bits];
+    bytes[0] = letter;
+    std::memcpy(bytes + 1, &bits, sizeof bits);
+    form.append(bytes, sizeof bytes);
 }
 
-inline void append_text(std::string& form, std::string_view text, KeyFold fold) {
+inline void append_text(std::string& form, char letter, std::string_view text, KeyFold fold) {
     if (fold == KeyFold::trailing_spaces) {
         const std::size_t last = text.find_last_not_of(' ');
         text = text.substr(0, last == std::string_view::npos ? 0 : last + 1);
     }
-    append_bytes(form, text.size());
+    append_number(form, letter, text.size());
     const std::size_t begin = form.size();
     form.append(text);
     if (fold != KeyFold::ascii_case) { return; }
@@ -64,10 +65,11 @@ inline void append_key_form(std::string& form, Cell part, KeyFold fold = KeyFold
         case Kind::text:
         case Kind::blob:
         case Kind::uuid:
-            form += part.kind() == Kind::text ? 't' : part.kind() == Kind::blob ? 'x' : 'u';
-            detail::append_text(
-                form, part.bytes(), part.kind() == Kind::text ? fold : KeyFold::exact);
-            return;
+            return detail::append_text(form,
+                part.kind() == Kind::text   ? 't'
+                : part.kind() == Kind::blob ? 'x'
+                                            : 'u',
+                part.bytes(), part.kind() == Kind::text ? fold : KeyFold::exact);
         case Kind::real: {
             const double real = part.as_real();
             constexpr double limit = 9223372036854775808.0;
@@ -75,16 +77,18 @@ inline void append_key_form(std::string& form, Cell part, KeyFold fold = KeyFold
                 static_cast<double>(static_cast<std::int64_t>(real)) == real) {
                 return append_key_form(form, Cell::integer(static_cast<std::int64_t>(real)));
             }
-            form += 'r';
-            std::uint64_t bits = 0;
-            std::memcpy(&bits, &real, sizeof bits);
-            return detail::append_bytes(form, bits);
+            return detail::append_number(form, 'r', std::bit_cast<std::uint64_t>(real));
         }
         case Kind::null: form += 'n'; return;
         default:
-            form += 'i';
-            return detail::append_bytes(form, static_cast<std::uint64_t>(part.as_integer()));
+            return detail::append_number(form, 'i', static_cast<std::uint64_t>(part.as_integer()));
     }
+}
+
+/// The same for all parts of a key, one fold for each.
+inline void append_key_form(
+    std::string& form, std::span<const Cell> key, std::span<const KeyFold> folds) {
+    for (std::size_t i = 0; i < key.size(); ++i) { append_key_form(form, key[i], folds[i]); }
 }
 
 /// A set of key forms with the order in which they came. Its storage is reused.
@@ -96,12 +100,16 @@ public:
         slots_.assign(slots_.size(), 0);
     }
 
-    /// The number of `form`, counted from 0, and whether it is new.
-    std::pair<std::size_t, bool> insert(std::string_view form) {
-        if ((ends_.size() + 1) * 2 > slots_.size()) { grow(); }
-        const std::size_t slot = find_slot(form);
-        if (slots_[slot] != 0) { return {slots_[slot] - 1U, false}; }
-        forms_.append(form);
+    /// The number of a key's form, counted from 0, and whether it is new.
+    std::pair<std::size_t, bool> insert(std::span<const Cell> key, std::span<const KeyFold> folds) {
+        if ((ends_.size() + 1) * 4 > slots_.size()) { grow(); }
+        const std::size_t begin = forms_.size();
+        append_key_form(forms_, key, folds);
+        const std::size_t slot = find_slot(std::string_view{forms_}.substr(begin));
+        if (slots_[slot] != 0) {
+            forms_.resize(begin);
+            return {slots_[slot] - 1U, false};
+        }
         ends_.push_back(forms_.size());
         slots_[slot] = static_cast<std::uint32_t>(ends_.size());
         return {ends_.size() - 1, true};
@@ -116,9 +124,22 @@ public:
 private:
     [[nodiscard]] std::size_t find_slot(std::string_view wanted) const noexcept {
         const std::size_t mask = slots_.size() - 1;
-        std::size_t slot = static_cast<std::size_t>(fnv1a(wanted)) & mask;
+        std::size_t slot = hash(wanted) & mask;
         while (slots_[slot] != 0 && form(slots_[slot] - 1U) != wanted) { slot = (slot + 1) & mask; }
         return slot;
+    }
+
+    // By words, since most keys are numbers; the high bits are folded down at the end.
+    [[nodiscard]] static std::size_t hash(std::string_view form) noexcept {
+        constexpr std::uint64_t prime = 0x9e3779b97f4a7c15;
+        std::uint64_t hash = form.size();
+        for (; form.size() >= sizeof hash; form.remove_prefix(sizeof hash)) {
+            std::uint64_t word = 0;
+            std::memcpy(&word, form.data(), sizeof word);
+            hash = (hash ^ word) * prime;
+        }
+        for (const char byte : form) { hash = (hash ^ static_cast<unsigned char>(byte)) * prime; }
+        return static_cast<std::size_t>(hash ^ hash >> 32U);
     }
 
     void grow() {

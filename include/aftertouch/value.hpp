@@ -143,9 +143,14 @@ public:
     // A template, so that `value = {}` means null and nothing else.
     template <std::same_as<Cell> C>
     Value& operator=(C cell) {
-        bytes_.assign(cell.bytes());
-        number_ = cell.holds_bytes() ? 0 : cell.number_;
-        kind_ = cell.kind();
+        if (cell.holds_bytes()) {
+            bytes_.assign(cell.data_, cell.size_);
+            number_ = 0;
+        } else {
+            bytes_.clear();
+            number_ = cell.number_;
+        }
+        kind_ = cell.kind_;
         return *this;
     }
 

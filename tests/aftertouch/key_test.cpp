@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <support/catch.hpp>
@@ -33,6 +34,10 @@ std::string form(const std::vector<at::Value>& key) {
 }
 
 Cell blob(const std::string& bytes) { return Cell::blob(std::as_bytes(std::span{bytes})); }
+
+std::pair<std::size_t, bool> insert(at::KeyIndex& index, const std::vector<Cell>& key) {
+    return index.insert(key, std::vector<KeyFold>(key.size()));
+}
 
 } // namespace
 
@@ -104,21 +109,29 @@ TEST_CASE("C5: texts have one form where their collation calls them equal, and o
     CHECK(form(blob("a "), KeyFold::trailing_spaces) != form(blob("a"), KeyFold::trailing_spaces));
 }
 
-TEST_CASE("KeyIndex: numbers each form once, in the order in which they came") {
+TEST_CASE("KeyIndex: numbers each key once, in the order in which they came") {
     at::KeyIndex index;
     CHECK(index.size() == 0);
-    CHECK(index.insert("b") == std::pair<std::size_t, bool>{0, true});
-    CHECK(index.insert("") == std::pair<std::size_t, bool>{1, true});
-    CHECK(index.insert("a") == std::pair<std::size_t, bool>{2, true});
-    CHECK(index.insert("b") == std::pair<std::size_t, bool>{0, false});
-    CHECK(index.insert("") == std::pair<std::size_t, bool>{1, false});
+    CHECK(insert(index, {Cell::text("b")}) == std::pair<std::size_t, bool>{0, true});
+    CHECK(insert(index, {}) == std::pair<std::size_t, bool>{1, true});
+    CHECK(
+        insert(index, {Cell::text("a"), Cell::text("b")}) == std::pair<std::size_t, bool>{2, true});
+    CHECK(insert(index, {Cell::text("b")}) == std::pair<std::size_t, bool>{0, false});
+    CHECK(insert(index, {}) == std::pair<std::size_t, bool>{1, false});
     CHECK(index.size() == 3);
-    CHECK(index.form(0) == "b");
+    CHECK(index.form(0) == form(Cell::text("b")));
     CHECK(index.form(1).empty());
-    CHECK(index.form(2) == "a");
+    CHECK(index.form(2) == form(Cell::text("a")) + form(Cell::text("b")));
     index.clear();
     CHECK(index.size() == 0);
-    CHECK(index.insert("a") == std::pair<std::size_t, bool>{0, true});
+    CHECK(insert(index, {Cell::text("a")}) == std::pair<std::size_t, bool>{0, true});
+}
+
+TEST_CASE("KeyIndex: knows keys that fold to the same form") {
+    at::KeyIndex index;
+    const std::vector<KeyFold> folds{KeyFold::ascii_case};
+    CHECK(index.insert(std::vector<Cell>{Cell::text("Ada")}, folds).second);
+    CHECK(!index.insert(std::vector<Cell>{Cell::text("aDA")}, folds).second);
 }
 
 TEST_CASE("KeyIndex: agrees with a map, however many forms there are") {
@@ -127,12 +140,11 @@ TEST_CASE("KeyIndex: agrees with a map, however many forms there are") {
     at::KeyIndex index;
     for (int round = 0; round < 3; ++round) {
         std::unordered_map<std::string, std::size_t> map;
-        const auto distinct = 1U + random() % 4000U; // beyond the first 1024 slots too
+        const auto distinct = 1U + random() % 4000U; // beyond the first slots too
         for (int i = 0; i < 5000; ++i) {
-            const std::string key =
-                form(Cell::integer(static_cast<std::int64_t>(random() % distinct)));
-            const auto [at, is_new] = map.emplace(key, map.size());
-            REQUIRE(index.insert(key) == std::pair<std::size_t, bool>{at->second, is_new});
+            const Cell key = Cell::integer(static_cast<std::int64_t>(random() % distinct));
+            const auto [at, is_new] = map.emplace(form(key), map.size());
+            REQUIRE(insert(index, {key}) == std::pair<std::size_t, bool>{at->second, is_new});
         }
         for (const auto& [key, number] : map) { REQUIRE(index.form(number) == key); }
         CHECK(index.size() == map.size());

@@ -50,8 +50,10 @@ struct StoredCheckpoint {
 /// ` rDONE/TOTAL` with the cursor's values while a rebuild runs.
 [[nodiscard]] inline std::string to_text(const Checkpoint& checkpoint) {
     const RebuildCursor& rebuild = checkpoint.rebuild;
-    std::string text = "at1 " + checkpoint.log + ' ' + checkpoint.position +
-                       (rebuild.first ? " G" : " g") + std::to_string(rebuild.generation);
+    std::string text = "at1 ";
+    text.reserve(checkpoint.log.size() + 128); // most often that is room enough
+    text.append(checkpoint.log).append(1, ' ').append(checkpoint.position);
+    text.append(rebuild.first ? " G" : " g").append(std::to_string(rebuild.generation));
     if (!rebuild.running) { return text; }
     text += " r" + std::to_string(rebuild.done) + '/' + std::to_string(rebuild.total);
     for (const Value& value : rebuild.last) { text += ' ' + to_text(value); }

@@ -42,13 +42,13 @@ public:
     std::size_t read(
         Session& session, Position from, RebuildCursor& rebuild, BatchWriter<T>& writer) {
         std::size_t passed = 0;
-        bool more = false;
+        more_ = false;
         const bool left_to_pages = rebuild.running && leaves_to_pages(rebuild);
         if (left_to_pages && rebuild.last.empty()) {
             end_ = session.head(); // no page was read yet: every change is in its page
         } else {
             const std::vector<Value>* reached = left_to_pages ? &rebuild.last : nullptr;
-            std::tie(end_, more) =
+            std::tie(end_, more_) =
                 session.read_changes(from, options_.batch_size, reached, [&](const LogRow& row) {
                     if (is_full(writer)) { return false; }
                     writer.add_change(row);
@@ -56,7 +56,7 @@ public:
                     return true;
                 });
         }
-        if (rebuild.running && !more && passed < options_.batch_size && !is_full(writer)) {
+        if (rebuild.running && !more_ && passed < options_.batch_size && !is_full(writer)) {
             read_page(session, options_.batch_size - passed, rebuild, writer);
         }
         return passed;
@@ -70,6 +70,8 @@ public:
     }
     /// Where the log was read up to.
     [[nodiscard]] Position end() const noexcept { return end_; }
+    /// Whether the log had more behind that place.
+    [[nodiscard]] bool more() const noexcept { return more_; }
 
 private:
     [[nodiscard]] bool is_full(const BatchWriter<T>& writer) const noexcept {
@@ -94,6 +96,7 @@ private:
     bool key_order_;
     bool minds_rebuilds_;
     Position end_;
+    bool more_ = false;
 };
 
 } // namespace aftertouch::detail

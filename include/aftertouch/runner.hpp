@@ -123,7 +123,7 @@ private:
             from = tracker_.position();
         }
         batch_.start_over(*session_, tracker_, wanted, from);
-        commit(batch_.take_next());
+        commit(batch_.next());
         tracker_.rebuild_begins();
         cycle.set_rebuilding(rebuild().running);
         show_state();
@@ -134,6 +134,7 @@ private:
     Happened poll() {
         board_.look_begins();
         batch_.drop();
+        if (batch_.has_more_behind(tracker_.position())) { return Happened::news; }
         const std::optional<Position> seen = session_->poll(tracker_.position());
         if (!seen) { return Happened::news; }
         const bool write = tracker_.pass_to(*seen);
@@ -167,7 +168,7 @@ private:
     }
 
     Happened advance(Cycle& cycle) {
-        commit(batch_.take_next());
+        commit(batch_.next());
         cycle.set_rebuilding(rebuild().running);
         show_state();
         reporter_.batch(batch_.committed(), rebuild());
@@ -189,7 +190,7 @@ private:
         session_->begin();
         Checkpoint next = tracker_.checkpoint();
         next.position = tracker_.position().text();
-        commit(std::move(next));
+        commit(next);
         return Happened::done;
     }
 
@@ -255,8 +256,8 @@ private:
         return tracker_.checkpoint().rebuild;
     }
 
-    void commit(Checkpoint next) {
-        tracker_.commit(*session_, std::move(next));
+    void commit(const Checkpoint& next) {
+        tracker_.commit(*session_, next);
         pace_.recovered();
     }
 

@@ -46,6 +46,8 @@ public:
 
     /// Gets ready for a session that has been brought up.
     void prepare(Session& session, const Capture& capture) {
+        log_ = session.event_id({});
+        log_.erase(log_.rfind(':')); // an event id is the log's name and a position
         writer_.prepare(
             capture.imaged, session.key_folds(),
             [&session](
@@ -85,9 +87,7 @@ public:
     /// Reads what comes behind `from`; answers whether there was anything.
     [[nodiscard]] bool read(Session& session, const Checkpoint& checkpoint, Position from) {
         began_ = Clock::now();
-        // An event id is the log's name and a position.
-        const std::string event = session.event_id({});
-        writer_.clear(event.substr(0, event.rfind(':')));
+        writer_.clear(log_);
         next_ = checkpoint;
         was_rebuilding_ = checkpoint.rebuild.running;
         head_ = options_.skip_own_changes ? session.head() : Position{};
@@ -99,6 +99,10 @@ public:
     }
     /// How far the log was read.
     [[nodiscard]] Position end() const noexcept { return reader_.end(); }
+    /// Whether the last batch left changes behind `position`, where it ended.
+    [[nodiscard]] bool has_more_behind(Position position) const noexcept {
+        return reader_.more() && reader_.end() == position;
+    }
 
     /// Hands the batch over.
     void hand_over_to_handler(Session& session, bool replay, std::int64_t attempts) {
@@ -116,7 +120,7 @@ public:
     }
 
     /// The checkpoint that the batch leads to.
-    [[nodiscard]] Checkpoint take_next() { return std::move(next_); }
+    [[nodiscard]] const Checkpoint& next() const noexcept { return next_; }
 
     /// What there is to say of it when it is committed; then nothing is in hand.
     [[nodiscard]] CommittedBatch committed() {
@@ -157,6 +161,7 @@ private:
     BatchWriter<T> writer_;
     Checkpoint next_; // as the transaction in hand will leave it
     Position head_;   // of the log before the handler ran
+    std::string log_; // its name
     std::string event_id_;
     Clock::time_point began_{};
     bool was_rebuilding_ = false;

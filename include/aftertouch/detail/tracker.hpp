@@ -83,14 +83,15 @@ public:
     }
 
     /// Writes the checkpoint and commits the session's transaction.
-    void commit(Session& session, Checkpoint next) {
-        session.store(to_text(next), version_);
+    void commit(Session& session, const Checkpoint& next) {
+        next_ = next; // now, since behind the commit nothing may fail
+        session.store(to_text(next_), version_);
         committing_ = true;
         session.commit();
         committing_ = false;
         ++version_;
         attempts_ = 0;
-        checkpoint_ = std::move(next);
+        std::swap(checkpoint_, next_);
         position_ = Position::from(checkpoint_.position).value_or(Position{});
         written_ = Clock::now();
         unwritten_ = false;
@@ -122,7 +123,7 @@ public:
             Checkpoint next = checkpoint_;
             next.position = to->text();
             session.begin();
-            commit(session, std::move(next));
+            commit(session, next);
         }
         const std::lock_guard lock{wish_mutex_};
         if (wish_ == wish) { wish_.reset(); }
@@ -143,6 +144,7 @@ private:
 
     const Reporter& reporter_;
     Checkpoint checkpoint_;
+    Checkpoint next_; // while it is committed; kept for its storage
     std::int64_t version_ = 0;
     std::int64_t attempts_ = 0;
     Position position_;

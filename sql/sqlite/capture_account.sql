@@ -9,6 +9,9 @@ INSERT INTO "main"."aftertouch_capture" (id, name, definition, incarnation) VALU
 -- Touches the rows that REPLACE may remove, for which no trigger runs. Costs a look-up in each
 -- unique index. Writes aftertouch_log. Undo: DROP TRIGGER.
 CREATE TRIGGER "aftertouch_account_insert_guard" BEFORE INSERT ON "account"
+WHEN EXISTS (SELECT 1 FROM "account" AS aftertouch_row
+    WHERE ("owner") COLLATE "NOCASE" = NEW."owner"
+      AND ("id" IS NOT NEW."id" OR NEW."id" = -1))
 BEGIN
   INSERT INTO "aftertouch_log" (capture, operation, at, k1)
     SELECT 1, 'T', julianday('now'), "id" FROM "account" AS aftertouch_row
@@ -43,7 +46,7 @@ END;
 
 -- An update that changes the key: deleted under the old, inserted under the new.
 -- Writes aftertouch_log. Undo: DROP TRIGGER.
-CREATE TRIGGER "aftertouch_account_rekey" AFTER UPDATE ON "account"
+CREATE TRIGGER "aftertouch_account_rekey" AFTER UPDATE OF "id", "rowid", "oid", "_rowid_" ON "account"
 WHEN NOT (OLD."id" IS NEW."id")
 BEGIN
   INSERT INTO "aftertouch_log" (capture, operation, at, k1) VALUES (1, 'D', julianday('now'), OLD."id");

@@ -12,6 +12,10 @@ CREATE TABLE "aftertouch_image_2" (seq INTEGER PRIMARY KEY, b1, b2, b3, a1, a2, 
 -- Touches the rows that REPLACE may remove, for which no trigger runs. Costs a look-up in each
 -- unique index. Writes aftertouch_log. Undo: DROP TRIGGER.
 CREATE TRIGGER "aftertouch_account_images_insert_guard" BEFORE INSERT ON "account"
+WHEN EXISTS (SELECT 1 FROM "account" AS aftertouch_row
+    WHERE ("owner") COLLATE "NOCASE" = NEW."owner")
+  OR EXISTS (SELECT 1 FROM "account" AS aftertouch_row
+    WHERE "id" = NEW."id")
 BEGIN
   INSERT INTO "aftertouch_log" (capture, operation, at, k1)
     SELECT 2, 'T', julianday('now'), "id" FROM "account" AS aftertouch_row
@@ -43,7 +47,7 @@ END;
 
 -- Touches the rows that REPLACE may remove, for which no trigger runs. Costs a look-up in each
 -- unique index. Writes aftertouch_log. Undo: DROP TRIGGER.
-CREATE TRIGGER "aftertouch_account_images_rowid_guard" BEFORE UPDATE ON "account"
+CREATE TRIGGER "aftertouch_account_images_rowid_guard" BEFORE UPDATE OF "id", "rowid", "oid", "_rowid_" ON "account"
 WHEN OLD."id" IS NOT NEW."id"
 BEGIN
   INSERT INTO "aftertouch_log" (capture, operation, at, k1)
@@ -75,7 +79,7 @@ END;
 
 -- An update that changes the key: deleted under the old, inserted under the new.
 -- Writes aftertouch_log and aftertouch_image_2. Undo: DROP TRIGGER.
-CREATE TRIGGER "aftertouch_account_images_rekey" AFTER UPDATE ON "account"
+CREATE TRIGGER "aftertouch_account_images_rekey" AFTER UPDATE OF "id", "rowid", "oid", "_rowid_" ON "account"
 WHEN NOT (OLD."id" IS NEW."id")
 BEGIN
   INSERT INTO "aftertouch_log" (capture, operation, at, k1) VALUES (2, 'D', julianday('now'), OLD."id");

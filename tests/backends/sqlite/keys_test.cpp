@@ -99,3 +99,23 @@ TEST_CASE("B40: keys that the database calls equal have one form") {
         CHECK(forms.size() == 1);
     }
 }
+
+TEST_CASE("C5: a key changes by each of the names that an UPDATE may call it by") {
+    Lab lab;
+    lab.run("CREATE TABLE t (id INTEGER PRIMARY KEY, v)");
+    const at::Capture capture = capture_of("t", {"id", "v"}, {"id"});
+    lab.install(capture);
+    lab.run("INSERT INTO t VALUES (1, 0); UPDATE t SET rowid = 2; UPDATE t SET OID = 3;"
+            "UPDATE t SET (v, _rowid_) = (SELECT 1, 4); UPDATE t SET ID = 5, v = 2;"
+            "INSERT INTO t VALUES (5, 0) ON CONFLICT (id) DO UPDATE SET rowid = 6;");
+    CHECK(lab.log(capture) == "I(1) D(1) I(2) D(2) I(3) D(3) I(4) D(4) I(5) D(5) I(6)");
+}
+
+TEST_CASE("C5: a generated key changes without being named") {
+    Lab lab;
+    lab.run("CREATE TABLE t (a INTEGER, k INTEGER NOT NULL UNIQUE AS (a * 2))");
+    const at::Capture capture = capture_of("t", {"a", "k"}, {"k"});
+    lab.install(capture);
+    lab.run("INSERT INTO t VALUES (1); UPDATE t SET a = 2; UPDATE t SET rowid = 9;");
+    CHECK(lab.log(capture) == "I(2) D(2) I(4) U(4)");
+}

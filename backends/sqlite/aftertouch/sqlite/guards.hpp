@@ -43,6 +43,19 @@ public:
     [[nodiscard]] std::string insert() const {
         return body(false, [](const GuardedIndex&) { return true; }) + rowid(false);
     }
+    /// When that has anything to touch; empty where it must run to know.
+    [[nodiscard]] std::string insert_when() const {
+        std::string text;
+        if (!row_table_columns().empty()) { return text; }
+        std::vector<Touch> all;
+        for (const GuardedIndex& guarded : guarded_) { add_touches(all, guarded, false); }
+        if (needs_rowid()) { all.push_back(touch_of_rowid()); }
+        for (const Touch& touch : all) {
+            text += (text.empty() ? "" : "\n  OR ") +
+                    ("EXISTS (SELECT 1" + found_by(touch, false)) + ')';
+        }
+        return text;
+    }
 
     /// Before an update of one of `update_columns()`.
     [[nodiscard]] std::string update() const {
@@ -80,6 +93,12 @@ public:
     }
 
 private:
+    // Rows of the table that are touched where `condition` is true.
+    struct Touch {
+        std::string condition;
+        bool one_row = true; // at most
+    };
+
     template <class Which>
     [[nodiscard]] std::string body(bool update, Which which) const {
         std::string text;
@@ -90,7 +109,9 @@ private:
                 laid_out = true;
                 text += row_.fill(row_table_columns(), update);
             }
-            text += guard(guarded, update);
+            std::vector<Touch> all;
+            add_touches(all, guarded, update);
+            for (const Touch& one : all) { text += touch(one, update); }
         }
         if (laid_out) { text += row_.empty(); }
         return update && !text.empty() ? whole_row() + text : text;
@@ -110,7 +131,7 @@ private:
 
     // ------------------------------------------------------------------------------ one index
 
-    [[nodiscard]] std::string guard(const GuardedIndex& guarded, bool update) const {
+    void add_touches(std::vector<Touch>& all, const GuardedIndex& guarded, bool update) const {
         std::string found;
         const std::string row = row_.rows(guarded, update);
         for (const UniqueIndex::Term& term : guarded.index.terms) {
@@ -128,22 +149,20 @@ private:
                          row + ')';
             }
         }
-        return touch(found, update, !row_.may_be_two(guarded, update)) +
-               touch_by_default(guarded, update);
+        all.push_back({found, !row_.may_be_two(guarded, update)});
+        add_touches_by_default(all, guarded);
     }
 
     // REPLACE puts the default where NULL isn't allowed. One that can't be computed here could be
     // anything.
-    [[nodiscard]] std::string touch_by_default(const GuardedIndex& guarded, bool update) const {
-        std::string text;
+    void add_touches_by_default(std::vector<Touch>& all, const GuardedIndex& guarded) const {
         for (const std::string& name : guarded.columns) {
             const ColumnFacts& column = *facts_.column(name);
             if (column.not_null && !column.fallback.empty() &&
                 default_in_trigger(column.fallback).empty()) {
-                text += touch("NEW." + quoted(name) + " IS NULL", update, false);
+                all.push_back({"NEW." + quoted(name) + " IS NULL", false});
             }
         }
-        return text;
     }
 
     // The row that was just touched, as it is before the statement: if REPLACE removes it, that is
@@ -175,26 +194,34 @@ private:
                          " AS REAL) ELSE " + value + " END";
     }
 
+    [[nodiscard]] bool needs_rowid() const {
+        return !facts_.rowid.empty() && (!is_key_alone(facts_.rowid) || capture_.images);
+    }
+    [[nodiscard]] Touch touch_of_rowid() const {
+        return {quoted(facts_.rowid) + " = NEW." + quoted(facts_.rowid)};
+    }
     [[nodiscard]] std::string rowid(bool update) const {
-        if (facts_.rowid.empty() || (is_key_alone(facts_.rowid) && !capture_.images)) { return {}; }
-        return touch(quoted(facts_.rowid) + " = NEW." + quoted(facts_.rowid), update);
+        return needs_rowid() ? touch(touch_of_rowid(), update) : std::string{};
     }
 
     // The alias: a table that is called NEW or OLD would hide the row to come.
-    [[nodiscard]] std::string touch(
-        const std::string& condition, bool update, bool one_row = true) const {
+    [[nodiscard]] std::string found_by(const Touch& touch, bool update) const {
+        std::string found =
+            " FROM " + quoted(facts_.name) + " AS aftertouch_row\n    WHERE " + touch.condition;
+        if (update || !capture_.images) { found += "\n      AND (" + another_row(update) + ')'; }
+        return found;
+    }
+
+    [[nodiscard]] std::string touch(const Touch& touch, bool update) const {
         std::string key;
         for (const std::size_t part : capture_.table.key) {
             key += (key.empty() ? "" : ", ") + quoted(capture_.table.columns[part].name);
         }
-        std::string found =
-            " FROM " + quoted(facts_.name) + " AS aftertouch_row\n    WHERE " + condition;
-        if (update || !capture_.images) { found += "\n      AND (" + another_row(update) + ')'; }
-        found += ";\n";
+        const std::string found = found_by(touch, update) + ";\n";
         return "  INSERT INTO \"aftertouch_log\" (capture, operation, at, " +
                dialect::key_columns(capture_.table.key.size()) + ")\n    SELECT " +
                std::to_string(id_) + ", 'T', " + std::string{dialect::now} + ", " + key + found +
-               (one_row ? keep_image(found) : std::string{});
+               (touch.one_row ? keep_image(found) : std::string{});
     }
 
     // The row itself isn't in its way, and its key is captured anyway. Before an insertion that

@@ -198,6 +198,9 @@ inline void mend_order(Database& database, std::int64_t id) {
 }
 /// @}
 
+/// Whether a handler's COMMIT is prevented, and not only noticed.
+inline constexpr bool refuses_commits = true;
+
 /// SQL that runs until it is interrupted.
 inline constexpr std::string_view endless =
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "

@@ -42,14 +42,15 @@ template <StorageBackend B, ChangeSource... S>
 }
 
 /// Takes off what was installed for the sources, with their changes in the log and their pipelines'
-/// checkpoints, and nothing else. One transaction a source.
+/// checkpoints, and nothing else. One transaction a source. Stop the pipelines first: one that runs
+/// puts it back.
 template <StorageBackend B, ChangeSource... S>
 void remove(B& database, const S&... sources) {
     (database.remove(sources.capture()), ...);
 }
 
-/// What `install` would run in this database, for a person to read and run; empty where nothing is
-/// to be done.
+/// What `install` would run in this database as it is, for a person to read and run; empty where
+/// nothing is to be done. For several sources: print and run one after the other.
 template <StorageBackend B, ChangeSource S>
 [[nodiscard]] Script install_script(B& database, const S& source) {
     return database.install_script(source.capture());
@@ -61,7 +62,8 @@ template <StorageBackend B>
     return database.status_script();
 }
 
-/// What `remove` would run in this database.
+/// What `remove` would run in this database as it is. For several sources: print and run one after
+/// the other.
 template <StorageBackend B, ChangeSource S>
 [[nodiscard]] Script remove_script(B& database, const S& source) {
     return database.remove_script(source.capture());

@@ -136,7 +136,7 @@ public:
     [[nodiscard]] bool idle() const { return board_.idle() && !wishes_.pending(); }
 
     /// Waits until everything that was committed before the call is handled, a rebuild included, or
-    /// it has stopped.
+    /// it has stopped; while it is paused, for `resume()`.
     ///
     /// *Throws* `Error` (`wrong_thread`) inside a handler.
     Awaited await_idle() { return await(std::optional<detail::Clock::time_point>{}); }
@@ -175,8 +175,10 @@ public:
     /// Delivers again what is in the log behind `event_id` (of a batch, an error or a status of
     /// this database). Now if it runs, else at the next start.
     ///
-    /// *Throws* `Error` (`invalid_argument`) for a place that the log doesn't have (any more), and
-    /// while a rebuild runs.
+    /// A handler that adds differences counts them twice: `rebuild()` is for those. *Throws*
+    /// `Error`
+    /// (`invalid_argument`) for a place that the log doesn't have (any more), and while a rebuild
+    /// runs.
     void rewind(std::string_view event_id) {
         rewind_to(database_.position_of(runner_.capture(), event_id));
     }

@@ -93,7 +93,7 @@ private:
     }
 
     Happened open(Cycle& cycle) {
-        reporter_.state(State::starting);
+        if (board_.state() != State::waiting) { reporter_.state(State::starting); }
         make_session();
         if (session_->bring_up()) {
             reporter_.tell(
@@ -149,12 +149,9 @@ private:
         if (const auto found = session_->drift(); !found.empty()) {
             return drifted(to_text(found));
         }
-        if (const Usable usable = session_->usable(tracker_.position()); usable != Usable::yes) {
-            to_tell_ = {Moment::checkpoint_unusable, std::string{name(usable)}};
-            // Another installation, or a log that begins again, has another identity, which `open`
-            // learns.
-            return usable == Usable::pruned ? Happened::no_checkpoint : Happened::drifted;
-        }
+        // The stored checkpoint may have gone on in another process, or the log is another one now:
+        // `open` looks at both.
+        if (session_->usable(tracker_.position()) != Usable::yes) { return Happened::drifted; }
         if (batch_.read(*session_, tracker_.checkpoint(), tracker_.position())) {
             return Happened::done;
         }
@@ -178,12 +175,12 @@ private:
     // What there is to tell of a transaction is told behind it: an observer may ask the database.
     void undo() {
         session_->roll_back();
-        if (to_tell_) {
-            reporter_.tell(to_tell_->first, to_tell_->second);
+        if (drift_) {
+            reporter_.tell(Moment::drift_found, *drift_);
         } else if (!batch_.event_id().empty()) {
             reporter_.undone(batch_.event_id(), trouble_.message());
         }
-        to_tell_.reset();
+        drift_.reset();
     }
 
     Happened note() {
@@ -204,8 +201,10 @@ private:
     }
 
     void back_off() {
-        reporter_.state(State::waiting);
-        reporter_.tell(Moment::waiting, trouble_.message());
+        if (board_.state() != State::waiting) {
+            reporter_.state(State::waiting);
+            reporter_.tell(Moment::waiting, trouble_.message());
+        }
         if (session_) {
             session_->wait(pace_.next_trouble());
         } else {
@@ -262,7 +261,7 @@ private:
     }
 
     [[nodiscard]] Happened drifted(std::string what) {
-        to_tell_ = {Moment::drift_found, std::move(what)};
+        drift_ = std::move(what);
         return Happened::drifted;
     }
 
@@ -284,8 +283,7 @@ private:
     BatchInHand<S, H, B> batch_;
     Pace pace_;
     Trouble trouble_;
-    std::optional<std::pair<Moment, std::string>>
-        to_tell_; // of the transaction that is undone next
+    std::optional<std::string> drift_; // found in the transaction that is undone next
 };
 
 } // namespace aftertouch::detail

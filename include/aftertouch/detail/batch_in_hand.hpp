@@ -149,8 +149,8 @@ private:
         throw Error{Errc::transaction_lost,
             "the handler of pipeline " + options_.name +
                 " ended the batch's transaction (a COMMIT, a ROLLBACK, or an "
-                "error that made the database roll back): nothing of the batch stays, and the "
-                "handler must leave it open"};
+                "error that made the database roll back): the batch comes again, and the handler "
+                "must leave it open"};
     }
 
     S source_;

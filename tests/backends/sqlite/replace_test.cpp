@@ -273,3 +273,19 @@ TEST_CASE("C3: a guard finds its rows by the index") {
     CHECK(scanned("UPDATE t SET u = 'd', w = 'e', v = 'f', gone = 1 WHERE id = 5") < 30);
     CHECK(scanned("UPDATE t SET v = 'g' WHERE gone = 1") >= 1000);
 }
+
+TEST_CASE("C3: a guard isn't led astray by an index that finds every row") {
+    Lab lab;
+    lab.run("CREATE TABLE t (region TEXT NOT NULL, num INTEGER NOT NULL, bal INTEGER, email TEXT,"
+            "PRIMARY KEY (region, num)) WITHOUT ROWID;"
+            "CREATE UNIQUE INDEX e ON t (abs(bal), substr(email, 2), region DESC)");
+    lab.install(capture_of("t", {"region", "num", "bal", "email"}, {"region", "num"}, true));
+    lab.run("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)"
+            "INSERT INTO t SELECT 'one', i, i, NULL FROM n");
+    sqlite3_stmt* statement = nullptr;
+    const char* sql = "UPDATE t SET bal = 7 WHERE region = 'one' AND num = 5";
+    REQUIRE(sqlite3_prepare_v2(lab.native(), sql, -1, &statement, nullptr) == SQLITE_OK);
+    CHECK(sqlite3_step(statement) == SQLITE_DONE);
+    CHECK(sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0) < 1000);
+    sqlite3_finalize(statement);
+}

@@ -80,11 +80,6 @@ private:
             "BEGIN IMMEDIATE");
     }
 
-    void end_transaction() {
-        connection_->run("COMMIT");
-        connection_->require_transaction(false);
-    }
-
     [[nodiscard]] InstalledCapture require(SchemaManager& manager, const Capture& capture) const {
         if (auto installed = manager.find()) { return *std::move(installed); }
         throw Error{Errc::schema_mismatch,
@@ -121,7 +116,8 @@ public:
           shared_{connection_->handle().is_private()} {}
 
     /// Uses a connection that the application has opened, for everything: the application must not
-    /// use it on another thread at the same time, but through this object.
+    /// use it on another thread at the same time, but through this object. A handler's own COMMIT
+    /// can't be prevented there.
     [[nodiscard]] static Database borrow(sqlite3* handle) { return Database{handle}; }
 
     Database(const Database&) = delete;
@@ -157,10 +153,10 @@ public:
             try {
                 if constexpr (std::is_void_v<std::invoke_result_t<Work&, Transaction&>>) {
                     work(tx);
-                    end_transaction();
+                    connection_->commit();
                 } else {
                     auto answer = work(tx);
-                    end_transaction();
+                    connection_->commit();
                     return answer;
                 }
             } catch (...) {

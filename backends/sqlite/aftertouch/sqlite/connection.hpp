@@ -24,6 +24,7 @@ namespace detail {
 
 /// What an SQLite result code means to a caller.
 [[nodiscard]] constexpr Errc errc_of(int code) noexcept {
+    if (code == SQLITE_CONSTRAINT_COMMITHOOK) { return Errc::transaction_lost; } // rolled back
     switch (code & 0xff) {
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
@@ -94,6 +95,7 @@ struct Options {
     bool read_only = false;
     /// Called with every connection that is opened, before anything else: pragmas, functions,
     /// ATTACH. Not to be kept: SQLite locks nothing on it, so it is for one thread at a time.
+    /// The commit hook is the library's.
     std::function<void(sqlite3*)> on_open{};
 };
 
@@ -133,6 +135,8 @@ public:
     [[nodiscard]] sqlite3* get() const noexcept { return raw_; }
     /// The path, as it appears in messages.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
+    /// Whether it was opened here, and not borrowed.
+    [[nodiscard]] bool is_owned() const noexcept { return owned_ != nullptr; }
     /// Whether no other connection can open the same database: in memory, or temporary.
     [[nodiscard]] bool is_private() const noexcept {
         const char* file = sqlite3_db_filename(raw_, "main");

@@ -134,13 +134,16 @@ private:
     void add_touches(std::vector<Touch>& all, const GuardedIndex& guarded, bool update) const {
         std::string found;
         const std::string row = row_.rows(guarded, update);
+        const bool one_row = !row_.may_be_two(guarded, update);
+        // SQLite looks up `=` in the index; behind IN it may rather scan another one.
+        const std::string is = one_row ? " = (SELECT " : " IN (SELECT ";
         for (const UniqueIndex::Term& term : guarded.index.terms) {
             found += (found.empty() ? "(" : " AND (") + term.expression + ") COLLATE " +
                      quoted(term.collation);
             const ColumnFacts* column = facts_.column(term.column);
             const bool plain = !term.column.empty() && column->generated.empty();
             found += plain ? " = " + row_.value_of(*column)
-                           : " IN (SELECT " + term.expression + " FROM " + row + ')';
+                           : is + term.expression + " FROM " + row + ')';
         }
         if (const std::string& predicate = guarded.index.predicate; !predicate.empty()) {
             found += " AND (" + predicate + ')';
@@ -149,7 +152,7 @@ private:
                          row + ')';
             }
         }
-        all.push_back({found, !row_.may_be_two(guarded, update)});
+        all.push_back({found, one_row});
         add_touches_by_default(all, guarded);
     }
 

@@ -56,8 +56,18 @@ public:
     }
     /// While this is on, a statement outside of a transaction is refused: SQLite ends a transaction
     /// by itself after some errors, and what is written behind that would stay although its batch
-    /// fails (K1).
-    void require_transaction(bool required) noexcept { transaction_required_ = required; }
+    /// fails (K1). And a COMMIT that isn't ours rolls back, but on a borrowed connection, whose
+    /// commit hook is the application's.
+    void require_transaction(bool required) noexcept {
+        transaction_required_ = required;
+        refuse_commits(required);
+    }
+    /// Commits what `require_transaction` protects.
+    void commit() {
+        refuse_commits(false);
+        run("COMMIT");
+        transaction_required_ = false;
+    }
 
     /// Runs one statement and says how many rows it inserted, updated or deleted itself (triggers
     /// don't count).
@@ -130,6 +140,11 @@ private:
         Entry* entry_ = nullptr;
         std::unique_ptr<Entry> copy_;
     };
+
+    void refuse_commits(bool refused) noexcept {
+        if (!handle_.is_owned()) { return; }
+        sqlite3_commit_hook(handle_.get(), refused ? [](void*) { return 1; } : nullptr, nullptr);
+    }
 
     void require_order() {
         if (abandoned_) { roll_back(); }

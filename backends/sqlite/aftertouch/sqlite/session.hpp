@@ -188,7 +188,7 @@ public:
     void store(std::string_view text, std::int64_t version) { store_.store(text, version); }
 
     void commit() {
-        connection_->run("COMMIT");
+        connection_->commit();
         release();
         // What the handler wrote may be another pipeline's source. This one looks again anyway.
         wakers_.notify_all(&waker_);

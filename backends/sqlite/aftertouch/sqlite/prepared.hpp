@@ -143,7 +143,8 @@ private:
 
     void refuse_commits(bool refused) noexcept {
         if (!handle_.is_owned()) { return; }
-        sqlite3_commit_hook(handle_.get(), refused ? [](void*) { return 1; } : nullptr, nullptr);
+        int (*const refuse)(void*) = [](void*) { return 1; };
+        sqlite3_commit_hook(handle_.get(), refused ? refuse : nullptr, nullptr);
     }
 
     void require_order() {

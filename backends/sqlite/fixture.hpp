@@ -48,6 +48,9 @@ enum class Kind { memory, journal, wal };
 [[nodiscard]] inline std::vector<Kind> kinds_with_free_readers() { return {Kind::wal}; }
 [[nodiscard]] inline std::vector<Kind> kinds_with_one_connection() { return {Kind::memory}; }
 
+/// Whether an application's writes wait for a batch.
+inline constexpr bool writers_wait = true;
+
 /// Where the database of one test lies: new, and gone with this object.
 class Place {
 public:
@@ -146,6 +149,9 @@ inline void create_case_blind_customers(Database& database) {
     database.execute("CREATE TABLE customer (name TEXT NOT NULL COLLATE NOCASE PRIMARY KEY, rank "
                      "INTEGER NOT NULL)");
 }
+
+/// Whether such a key can be captured, or is refused in words.
+inline constexpr bool captures_case_blind_keys = true;
 
 /// \name What a test does behind the library's back
 /// @{

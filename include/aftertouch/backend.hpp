@@ -66,11 +66,17 @@ struct IgnoreRow {
 };
 } // namespace detail
 
+/// What a batch of a rebuild came to.
+template <class Position>
+struct RebuildRead {
+    Position end;      ///< where the log was read up to
+    bool last = false; ///< the table's last rows were handed over
+};
+
 /// A pipeline's own connection. One thread at a time uses it, but for `wake` and `interrupt`.
 template <class S>
 concept BackendSession = requires(S& session, const S& asked, const typename S::Position& position,
-    std::vector<Value>& last, const std::vector<Value>* reached, std::string_view text,
-    std::span<const Value> keys) {
+    std::vector<Value>& last, std::string_view text, std::span<const Value> keys) {
     typename S::Transaction;
     // Installs or compares; says whether something was changed. Everything below wants it called
     // first.
@@ -78,24 +84,35 @@ concept BackendSession = requires(S& session, const S& asked, const typename S::
     { asked.log() } -> std::same_as<const std::string&>;
     { asked.key_folds() } -> std::same_as<const std::vector<KeyFold>&>;
     { asked.event_id(position) } -> std::same_as<std::string>;
+    // Positions that have the same changes in front of them are equal; the one whose changes are
+    // later is the greater.
     { S::Position::from(text) } -> std::same_as<std::optional<typename S::Position>>;
     { position.text() } -> std::same_as<std::string>;
+    { position == position } -> std::same_as<bool>;
+    { position < position } -> std::same_as<bool>;
 
     // Outside a transaction: the checkpoint, and whether there is a change behind a position
     // (nothing: there is; else how far there is none).
     { session.load() } -> std::same_as<std::optional<StoredCheckpoint>>;
     { session.poll(position) } -> std::same_as<std::optional<typename S::Position>>;
 
-    // One batch. `drift` names what isn't as it should be any more; `intact` says whether the
-    // transaction is still the one that `begin` opened.
+    // One batch. `drift` names what isn't as it should be any more; `usable` is asked behind the
+    // reading, and is about what was read; `intact` says whether the transaction is still the one
+    // that `begin` opened. The log is read before anything is written. `read_rebuild` passes
+    // changes, and if all up to one state of the database fit into the batch, the rows of that
+    // state behind `last`, which moves on (R2); with `left_to_pages` only changes of keys up to
+    // `last`, and none before the first page.
     session.begin();
     { session.drift() } -> std::same_as<std::vector<Difference>>;
     { session.usable(position) } -> std::same_as<Usable>;
     { session.head() } -> std::same_as<typename S::Position>;
     {
-        session.read_changes(position, std::size_t{}, reached, detail::RejectChange{})
+        session.read_changes(position, std::size_t{}, detail::RejectChange{})
     } -> std::same_as<std::pair<typename S::Position, bool>>;
-    { session.read_page(last, std::size_t{}, detail::RejectRow{}) } -> std::same_as<bool>;
+    {
+        session.read_rebuild(
+            position, std::size_t{}, bool{}, last, detail::RejectChange{}, detail::RejectRow{})
+    } -> std::same_as<RebuildRead<typename S::Position>>;
     { session.count_rows() } -> std::same_as<std::int64_t>;
     session.fetch(keys, detail::IgnoreRow{});
     { session.transaction() } -> std::same_as<typename S::Transaction&>;
@@ -105,6 +122,9 @@ concept BackendSession = requires(S& session, const S& asked, const typename S::
     session.commit();
     session.roll_back();
     session.count_attempt(std::int64_t{});
+
+    // Whether there is a connection still: what a handler throws without one isn't its failure.
+    { asked.connected() } -> std::same_as<bool>;
 
     // On any thread.
     session.wake();

@@ -14,6 +14,7 @@
 #include <aftertouch/checkpoint.hpp>
 #include <aftertouch/detail/reporter.hpp>
 #include <aftertouch/entity.hpp>
+#include <aftertouch/operation.hpp>
 #include <aftertouch/options.hpp>
 
 /// \file
@@ -42,25 +43,27 @@ public:
     std::size_t read(
         Session& session, Position from, RebuildCursor& rebuild, BatchWriter<T>& writer) {
         std::size_t passed = 0;
-        more_ = false;
-        const bool left_to_pages = rebuild.running && leaves_to_pages(rebuild);
-        if (left_to_pages && rebuild.last.empty()) {
-            end_ = session.head(); // no page was read yet: every change is in its page
+        truncated_ = more_ = false;
+        const auto on_change = [&](const LogRow& row) {
+            truncated_ = row.operation == Operation::truncated;
+            if (truncated_ || is_full(writer)) { return false; }
+            writer.add_change(row);
+            ++passed;
+            return true;
+        };
+        if (!rebuild.running) {
+            std::tie(end_, more_) = session.read_changes(from, options_.batch_size, on_change);
         } else {
-            const std::vector<Value>* reached = left_to_pages ? &rebuild.last : nullptr;
-            std::tie(end_, more_) =
-                session.read_changes(from, options_.batch_size, reached, [&](const LogRow& row) {
-                    if (is_full(writer)) { return false; }
-                    writer.add_change(row);
-                    ++passed;
-                    return true;
-                });
+            read_rebuild(session, from, rebuild, writer, on_change);
         }
-        if (rebuild.running && !more_ && passed < options_.batch_size && !is_full(writer)) {
-            read_page(session, options_.batch_size - passed, rebuild, writer);
-        }
+        truncated_ = truncated_ && passed == 0;
         return passed;
     }
+
+    /// Whether the next change is that the whole table was emptied: then nothing was read.
+    [[nodiscard]] bool truncated() const noexcept { return truncated_; }
+    /// Whether the handler clears or sweeps its target by itself.
+    [[nodiscard]] bool minds_rebuilds() const noexcept { return minds_rebuilds_; }
 
     /// Whether changes of keys that the rebuild hasn't reached are left to their pages. Not where a
     /// target may hold rows from before, and nobody clears or sweeps it: no page tells of a row
@@ -69,8 +72,8 @@ public:
         return key_order_ && (minds_rebuilds_ || rebuild.first);
     }
     /// Where the log was read up to.
-    [[nodiscard]] Position end() const noexcept { return end_; }
-    /// Whether the log had more behind that place.
+    [[nodiscard]] const Position& end() const noexcept { return end_; }
+    /// Whether the log had more behind that place, when no rebuild ran.
     [[nodiscard]] bool more() const noexcept { return more_; }
 
 private:
@@ -78,16 +81,19 @@ private:
         return writer.size() != 0 && writer.bytes() >= options_.batch_bytes;
     }
 
-    void read_page(
-        Session& session, std::size_t room, RebuildCursor& rebuild, BatchWriter<T>& writer) {
+    template <class OnChange>
+    void read_rebuild(Session& session, const Position& from, RebuildCursor& rebuild,
+        BatchWriter<T>& writer, const OnChange& on_change) {
         const Timestamp now = wall_clock();
-        const bool last = session.read_page(rebuild.last, room, [&](std::span<const Cell> row) {
-            if (is_full(writer)) { return false; }
-            writer.add_present(row, rebuild.generation, now);
-            ++rebuild.done;
-            return true;
-        });
-        if (!last) { return; }
+        RebuildRead<Position> read = session.read_rebuild(from, options_.batch_size,
+            leaves_to_pages(rebuild), rebuild.last, on_change, [&](std::span<const Cell> row) {
+                if (is_full(writer)) { return false; }
+                writer.add_present(row, rebuild.generation, now);
+                ++rebuild.done;
+                return true;
+            });
+        end_ = std::move(read.end);
+        if (!read.last) { return; }
         rebuild.running = false;
         rebuild.last.clear();
     }
@@ -96,6 +102,7 @@ private:
     bool key_order_;
     bool minds_rebuilds_;
     Position end_;
+    bool truncated_ = false;
     bool more_ = false;
 };
 

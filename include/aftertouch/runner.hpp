@@ -54,8 +54,9 @@ public:
         try {
             return do_step(step, cycle);
         } catch (...) {
+            const bool gone = session_ && !session_->connected();
             return trouble_.caught(
-                {step, tracker_.in_doubt(), session_.aborted(), tracker_.version()});
+                {step, tracker_.in_doubt(), session_.aborted() || gone, tracker_.version()});
         }
     }
 
@@ -149,12 +150,20 @@ private:
         if (const auto found = session_->drift(); !found.empty()) {
             return drifted(to_text(found));
         }
+        const bool any = batch_.read(*session_, tracker_.checkpoint(), tracker_.position());
+        // Asked behind it, and in its transaction: so nothing was pruned under the reading (P5).
         // The stored checkpoint may have gone on in another process, or the log is another one now:
         // `open` looks at both.
-        if (session_->usable(tracker_.position()) != Usable::yes) { return Happened::drifted; }
-        if (batch_.read(*session_, tracker_.checkpoint(), tracker_.position())) {
-            return Happened::done;
+        if (session_->usable(tracker_.position()) != Usable::yes) {
+            batch_.drop();
+            return Happened::drifted;
         }
+        if (batch_.meets_truncation()) {
+            batch_.drop();
+            drift_ = "the source was truncated";
+            return Happened::no_checkpoint;
+        }
+        if (any) { return Happened::done; }
         static_cast<void>(tracker_.pass_to(batch_.end()));
         return Happened::nothing;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -61,7 +62,11 @@ public:
     void insert(const T& record) {
         static const std::string sql = dml::insert(table_of<T>());
         bind_record(record);
-        connection_->run(sql, arguments());
+        if constexpr (requires { connection_->insert(table_of<T>(), sql, arguments()); }) {
+            connection_->insert(table_of<T>(), sql, arguments());
+        } else {
+            connection_->run(sql, arguments());
+        }
     }
 
     /// Inserts the row, or overwrites the mapped columns of the row that has its key.
@@ -99,7 +104,13 @@ public:
         bind_values(values...);
         std::vector<R> rows;
         connection_->each(sql, arguments(), [&](const auto& row) {
-            decode_row(rows.emplace_back(), row);
+            if constexpr (std::same_as<R, bool>) { // whose vector has no elements to read into
+                bool value = false;
+                decode_row(value, row);
+                rows.push_back(value);
+            } else {
+                decode_row(rows.emplace_back(), row);
+            }
             return true;
         });
         return rows;

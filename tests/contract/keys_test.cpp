@@ -171,6 +171,11 @@ TEST_CASE("C5: text keys that the database calls equal whatever their case are o
     const Place place{kind};
     Database shop{place.open()};
     fixture::create_case_blind_customers(shop);
+    if (!fixture::captures_case_blind_keys) {
+        CHECK_THROWS_SAYING(at::install(shop, at::source<Customer>()), at::Error,
+            "whose equal values may have several texts");
+        return;
+    }
     shop.execute("INSERT INTO customer (name, rank) VALUES ('bob', 1), ('Ada', 1), ('CYD', 1)");
     std::vector<std::size_t> ids;
     Texts told;

@@ -278,14 +278,19 @@ TEST_CASE("an application's writes wait for a batch in memory and never join its
     go_on.open();
     application.join();
     pipeline.await_idle(30s);
-    CHECK(!written_inside);
+    if (fixture::writers_wait) { CHECK(!written_inside); }
     CHECK(count(shop, "order") == 2); // a rollback of the batch took nothing of it along
     CHECK(count(shop, "copy") == (fails ? 0 : 1));
 }
 
 TEST_CASE(
     "an application's transaction isn't committed by a pipeline, nor waited for by await_idle") {
-    const Kind kind = GENERATE(from_range(fixture::kinds_with_one_connection()));
+    const std::vector<Kind> kinds = fixture::kinds_with_one_connection();
+    if (kinds.empty()) {
+        WARN("skipped: application and pipelines never share a connection here");
+        return;
+    }
+    const Kind kind = GENERATE_COPY(from_range(kinds));
     INFO(fixture::name(kind));
     const Place place{kind};
     Database shop{place.open()};

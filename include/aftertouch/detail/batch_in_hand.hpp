@@ -78,7 +78,10 @@ public:
         next_.rebuild.first = tracker.version() == 0;
         next_.rebuild.running = true;
         next_.rebuild.total = session.count_rows();
-        if (from && !reader_.leaves_to_pages(next_.rebuild)) { next_.position = from->text(); }
+        const bool emptied = std::exchange(emptied_by_hand_, false);
+        if (from && !emptied && !reader_.leaves_to_pages(next_.rebuild)) {
+            next_.position = from->text();
+        }
         in_handler(session,
             [&](auto& tx) { tell_rebuild_started<T>(handler_, next_.rebuild.generation, tx); });
         if (options_.skip_own_changes) { session.mark_own_changes(head_); }
@@ -98,9 +101,22 @@ public:
         return true;
     }
     /// How far the log was read.
-    [[nodiscard]] Position end() const noexcept { return reader_.end(); }
+    [[nodiscard]] const Position& end() const noexcept { return reader_.end(); }
+
+    /// What comes next is that the whole table was emptied; nothing was read. *Throws* `Error`
+    /// (`handler_failed`) for a handler that has no way to learn of it.
+    [[nodiscard]] bool meets_truncation() {
+        if (!reader_.truncated()) { return false; }
+        if (reader_.minds_rebuilds()) { return true; }
+        emptied_by_hand_ = true;
+        throw Error{Errc::handler_failed,
+            "the source of pipeline " + options_.name +
+                " was truncated, and its handler neither clears nor sweeps what it derived "
+                "(rebuild_started, rebuild_finished): empty the target by hand, call rebuild(), "
+                "and start again"};
+    }
     /// Whether the last batch left changes behind `position`, where it ended.
-    [[nodiscard]] bool has_more_behind(Position position) const noexcept {
+    [[nodiscard]] bool has_more_behind(const Position& position) const noexcept {
         return reader_.more() && reader_.end() == position;
     }
 
@@ -165,6 +181,7 @@ private:
     std::string event_id_;
     Clock::time_point began_{};
     bool was_rebuilding_ = false;
+    bool emptied_by_hand_ = false; // as the next rebuild may take it: a truncation was told
 };
 
 } // namespace aftertouch::detail

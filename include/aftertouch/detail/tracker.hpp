@@ -37,7 +37,7 @@ public:
 
     /// Read up to here: the checkpoint's place, or a later one with nothing for this pipeline
     /// between.
-    [[nodiscard]] Position position() const noexcept { return position_; }
+    [[nodiscard]] const Position& position() const noexcept { return position_; }
     /// Whether what comes next was in the log before the start, or a rewind.
     [[nodiscard]] bool replaying() const noexcept { return position_ < replay_until_; }
     /// Whether a commit was sent whose answer never came.

@@ -154,13 +154,15 @@ public:
     }
 
     template <class Sink>
-    std::pair<Position, bool> read_changes(
-        Position from, std::size_t limit, const std::vector<Value>* reached, Sink&& sink) {
-        return log_->read(from, limit, reached, std::forward<Sink>(sink));
+    std::pair<Position, bool> read_changes(Position from, std::size_t limit, Sink&& sink) {
+        return log_->read(from, limit, nullptr, std::forward<Sink>(sink));
     }
-    template <class Sink>
-    bool read_page(std::vector<Value>& last, std::size_t limit, Sink&& sink) {
-        return snapshot_->read_page(last, limit, std::forward<Sink>(sink));
+    template <class OnChange, class OnRow>
+    RebuildRead<Position> read_rebuild(Position from, std::size_t limit, bool left_to_pages,
+        std::vector<Value>& last, OnChange&& on_change, OnRow&& on_row) {
+        const Position end = left_to_pages && last.empty() ? head() : from;
+        return snapshot_->read_rebuild(
+            *log_, {from, end, limit, left_to_pages}, last, on_change, std::forward<OnRow>(on_row));
     }
     [[nodiscard]] std::int64_t count_rows() { return snapshot_->count(); }
     template <class Sink>
@@ -169,6 +171,7 @@ public:
     }
 
     [[nodiscard]] Transaction& transaction() noexcept { return transaction_; }
+    [[nodiscard]] bool connected() const noexcept { return true; }
 
     [[nodiscard]] bool intact() {
         if (!connection_->handle().in_transaction()) { return false; }

@@ -6,10 +6,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include <aftertouch/backend.hpp>
 #include <aftertouch/dml.hpp>
+#include <aftertouch/sqlite/change_log.hpp>
 #include <aftertouch/sqlite/dialect.hpp>
 #include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/statement.hpp>
@@ -20,6 +23,14 @@
 /// Reads a source's rows: page by page for a rebuild, and by their keys for `records()`.
 
 namespace aftertouch::sqlite {
+
+/// What one batch of a rebuild reads.
+struct RebuildPart {
+    Position from;
+    Position head; ///< the log's end, before the first page
+    std::size_t limit = 0;
+    bool left_to_pages = false;
+};
 
 /// The rows of one table as a transaction sees them.
 class Snapshot {
@@ -59,6 +70,27 @@ public:
             return true;
         });
         return !full && taken < limit;
+    }
+
+    /// Changes, and rows behind them (see BackendSession): a transaction sees one state of both.
+    template <class OnChange, class OnRow>
+    RebuildRead<Position> read_rebuild(ChangeLog& log, const RebuildPart& part,
+        std::vector<Value>& last, OnChange&& on_change, OnRow&& on_row) {
+        RebuildRead<Position> read{part.head};
+        std::size_t passed = 0;
+        // Before the first page every change is in its page.
+        if (!part.left_to_pages || !last.empty()) {
+            bool more = false;
+            std::tie(read.end, more) = log.read(part.from, part.limit,
+                part.left_to_pages ? &last : nullptr, [&](const LogRow& change) {
+                    const bool taken = on_change(change);
+                    passed += taken ? 1 : 0;
+                    return taken;
+                });
+            if (more || passed >= part.limit) { return read; }
+        }
+        read.last = read_page(last, part.limit - passed, std::forward<OnRow>(on_row));
+        return read;
     }
 
     [[nodiscard]] std::int64_t count() {

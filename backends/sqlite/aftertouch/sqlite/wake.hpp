@@ -4,13 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <cstring>
-#include <mutex>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #if defined(__linux__)
 #include <poll.h>
@@ -18,6 +15,8 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 #endif
+
+#include <aftertouch/detail/waker.hpp>
 
 /// \file
 /// Hints that there is news: from this process, and where the system tells of writes to a file,
@@ -119,55 +118,13 @@ private:
 
 /// Wakes one waiting thread; writes of other processes are found by polling. *Threads*: `notify`
 /// from any, `wait` from one.
-class Waker {
+class Waker : public aftertouch::detail::Waker {
 public:
     explicit Waker(const std::string&) {}
-
-    void notify() noexcept {
-        {
-            const std::lock_guard lock{mutex_};
-            called_ = true;
-        }
-        changed_.notify_one();
-    }
-
-    bool wait(std::chrono::microseconds timeout) {
-        std::unique_lock lock{mutex_};
-        const bool called = changed_.wait_for(lock, timeout, [&] { return called_; });
-        called_ = false;
-        return called;
-    }
-
-private:
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    bool called_ = false;
 };
 
 #endif
 
-/// The wakers of the pipelines over one `Database`. *Threads*: any.
-class WakeList {
-public:
-    void add(Waker& waker) {
-        const std::lock_guard lock{mutex_};
-        wakers_.push_back(&waker);
-    }
-    void remove(Waker& waker) noexcept {
-        const std::lock_guard lock{mutex_};
-        std::erase(wakers_, &waker);
-    }
-    /// Wakes all but the one who calls.
-    void notify_all(const Waker* caller = nullptr) noexcept {
-        const std::lock_guard lock{mutex_};
-        for (Waker* waker : wakers_) {
-            if (waker != caller) { waker->notify(); }
-        }
-    }
-
-private:
-    std::mutex mutex_;
-    std::vector<Waker*> wakers_;
-};
+using WakeList = aftertouch::detail::WakeList<Waker>;
 
 } // namespace aftertouch::sqlite

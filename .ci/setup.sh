@@ -60,6 +60,11 @@ has_clang_runtime() {
     runtime=$(clang++-19 -print-resource-dir 2>/dev/null) && compgen -G "$runtime/lib/*/libclang_rt.tsan*" >/dev/null
 }
 
+has_libpq() { has_command pg_config && [[ -f $(pg_config --includedir)/libpq-fe.h ]]; }
+
+# A server's programs; Debian keeps them out of the path.
+has_postgresql() { has_command initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; }
+
 # The package with Boost 1.81 or newer; Debian 12 has an older one as its default.
 boost_package() {
     if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
@@ -82,10 +87,12 @@ need() {
                 has_header range/v3/version.hpp || missing+=(librange-v3-dev)
                 has_header sqlite3.h || missing+=(libsqlite3-dev)
                 has_command sqlite3 || missing+=(sqlite3)
+                has_libpq || missing+=(libpq-dev)
                 ;;
             test)
                 has_header catch2/catch.hpp || has_header catch2/catch_all.hpp || missing+=(catch2)
                 has_command pkg-config || missing+=(pkg-config)
+                has_postgresql || missing+=(postgresql)
                 ;;
             check)
                 has_command git || missing+=(git)

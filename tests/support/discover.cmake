@@ -1,4 +1,5 @@
-# Writes OUTPUT: one add_test for each TEST_CASE of EXECUTABLE, with LABELS and those TAG_LABELS that it has as a tag.
+# Writes OUTPUT: one add_test for each TEST_CASE of EXECUTABLE, with LABELS and those TAG_LABELS that it has as a tag,
+# that needs FIXTURE.
 # (Catch2's own catch_discover_tests knows no labels by tag in version 2.)
 
 if(CATCH_VERSION VERSION_LESS 3)
@@ -43,6 +44,7 @@ while(names MATCHES "^\n([^\n]+)(\n.*)$")
     string(APPEND script
         "add_test([==[${PREFIX}.${name}]==] [==[${EXECUTABLE}]==] [==[${filter}]==])\n"
         "set_tests_properties([==[${PREFIX}.${name}]==] PROPERTIES LABELS [==[${labels}]==] TIMEOUT ${TIMEOUT}"
+        " FIXTURES_REQUIRED [==[${FIXTURE}]==]"
         " WORKING_DIRECTORY [==[${SCRATCH}]==] SKIP_REGULAR_EXPRESSION [==[^skipped: ;\nskipped: ]==])\n")
 endwhile()
 file(WRITE ${OUTPUT} "${script}")

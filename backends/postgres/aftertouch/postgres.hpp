@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <aftertouch/postgres/backend.hpp>
+
+/// \file
+/// Aftertouch on PostgreSQL: include this beside <aftertouch/aftertouch.hpp>.

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <aftertouch/backend.hpp>
+#include <aftertouch/capture.hpp>
+#include <aftertouch/detail/handler_scope.hpp>
+#include <aftertouch/detail/waker.hpp>
+#include <aftertouch/dml.hpp>
+#include <aftertouch/error.hpp>
+#include <aftertouch/postgres/dialect.hpp>
+#include <aftertouch/postgres/position.hpp>
+#include <aftertouch/postgres/prepared.hpp>
+#include <aftertouch/postgres/schema.hpp>
+#include <aftertouch/postgres/session.hpp>
+#include <aftertouch/transaction.hpp>
+
+/// \file
+/// The PostgreSQL database that an application opens, writes through, and runs pipelines on.
+
+namespace aftertouch::postgres {
+
+/// A PostgreSQL database, the primary.
+///
+/// The application's calls share one connection, one after the other; each pipeline opens a
+/// connection of its own.
+///
+/// \code
+/// aftertouch::postgres::Database shop{"host=/run/postgresql dbname=shop"};
+/// shop.execute("INSERT INTO \"order\" (id, customer, amount) VALUES ($1, $2, $3)", 1,
+/// "ada", 12.5);
+/// \endcode
+///
+/// *Threads*: any. From inside a handler every call throws `Error` (`wrong_thread`): a handler has
+/// its own transaction. *Lifetime*: must outlive its pipelines.
+class Database {
+public:
+    using Session = postgres::Session;
+    using Transaction = aftertouch::Transaction<Connection>;
+
+private:
+    template <class Work>
+    auto with_connection(std::string_view call, Work work) {
+        aftertouch::detail::HandlerScope::refuse(this, call);
+        const std::lock_guard guard{mutex_};
+        connection_.revive();
+        const NotifyAfter notify{*this};
+        return work(connection_);
+    }
+
+    template <class Work>
+    auto with_transaction(std::string_view call, Work work) {
+        return with_connection(call, [&](Connection& connection) {
+            static constexpr std::atomic<bool> never{false};
+            Transaction tx{connection, never};
+            return work(tx);
+        });
+    }
+
+    template <class Work>
+    auto with_manager(std::string_view call, const Capture& capture, Work work) {
+        return with_connection(call, [&](Connection& connection) {
+            SchemaManager manager{connection, capture};
+            return work(manager);
+        });
+    }
+
+    [[nodiscard]] static Script whole(const Script& script) {
+        return script.in_transaction("Run with: psql -v ON_ERROR_STOP=1 -f this; then it runs "
+                                     "whole or not at all.",
+            "BEGIN");
+    }
+
+    [[nodiscard]] InstalledCapture require(SchemaManager& manager, const Capture& capture) const {
+        if (auto installed = manager.find()) { return *std::move(installed); }
+        throw Error{Errc::schema_mismatch,
+            name() + " has no capture " + capture.name + " yet: start the pipeline first"};
+    }
+
+    [[noreturn]] void refuse_pruned(std::string_view what) const {
+        throw Error{Errc::invalid_argument,
+            name() + ": its log doesn't reach back to this " + std::string{what} +
+                " any more, or never did: rewind to a time or an event id of this database that "
+                "isn't pruned, or rebuild()"};
+    }
+
+    // What every pipeline knows of the log's numbers is true for all.
+    [[nodiscard]] Marks all_marks() {
+        const Answer answer = connection_.ask(dialect::all_marks);
+        Marks all;
+        for (std::size_t i = 0; i < answer.rows(); ++i) {
+            for (const Mark& mark : Marks::from(answer.text(i, 0)).all()) { all.add(mark); }
+        }
+        return all;
+    }
+
+    // Wakes the pipelines if something was written.
+    struct NotifyAfter {
+        Database& database;
+        ~NotifyAfter() {
+            if (database.connection_.wrote()) { database.wakers_.notify_all(); }
+        }
+    };
+
+public:
+    /// Connects. *Throws* `Error` (`connection_lost`, `database`), never with a secret in it.
+    explicit Database(Parameters parameters, Options options = {})
+        : parameters_{std::move(parameters)},
+          options_{options},
+          connection_{parameters_, options_} {}
+    /// The same by a connection string ("host=... dbname=...") or a postgresql:// URI.
+    explicit Database(const std::string& connection_string, Options options = {})
+        : Database{parameters_from(connection_string), options} {}
+    explicit Database(const char* connection_string, Options options = {})
+        : Database{std::string{connection_string}, options} {}
+
+    Database(const Database&) = delete;
+    Database& operator=(const Database&) = delete;
+
+    /// Database and host, as they appear in messages.
+    [[nodiscard]] const std::string& name() const noexcept { return connection_.handle().name(); }
+
+    /// Runs a statement with $1, $2, ..., or without arguments several; says how many rows the last
+    /// one wrote.
+    template <Mapped... Arguments>
+    std::int64_t execute(std::string_view sql, const Arguments&... arguments) {
+        return with_transaction(
+            "Database::execute", [&](Transaction& tx) { return tx.execute(sql, arguments...); });
+    }
+
+    /// All rows of a query; columns go to the fields of `R` by their order.
+    template <Row R, Mapped... Arguments>
+    [[nodiscard]] std::vector<R> query(
+        type_t<R> row, std::string_view sql, const Arguments&... arguments) {
+        return with_transaction(
+            "Database::query", [&](Transaction& tx) { return tx.query(row, sql, arguments...); });
+    }
+
+    /// Runs `work(transaction)` in one transaction, committed when it returns and rolled back when
+    /// it throws. Answers what `work` answers.
+    template <class Work>
+    std::invoke_result_t<Work&, Transaction&> transaction(Work&& work) {
+        return with_transaction("Database::transaction", [&](Transaction& tx) {
+            begin();
+            const aftertouch::detail::HandlerScope scope{this};
+            try {
+                if constexpr (std::is_void_v<std::invoke_result_t<Work&, Transaction&>>) {
+                    work(tx);
+                    commit();
+                } else {
+                    auto answer = work(tx);
+                    commit();
+                    return answer;
+                }
+            } catch (...) {
+                connection_.require_transaction(false);
+                connection_.roll_back();
+                throw;
+            }
+        });
+    }
+
+    /// Creates the table of an entity where it is missing: for derived tables and examples. An
+    /// existing table stays as it is.
+    template <Entity T>
+    void create_table(type_t<T> = {}) {
+        execute(dml::create_table(table_of<T>(), declared_type));
+    }
+
+    /// \name For pipelines and for install.hpp
+    /// @{
+    [[nodiscard]] std::unique_ptr<Session> open_session(
+        const SessionRequest& request, const std::atomic<bool>& stopping) {
+        return std::make_unique<Session>(
+            std::make_unique<Connection>(parameters_, options_), request, wakers_, stopping);
+    }
+
+    [[nodiscard]] Lag lag(const Capture& capture, std::string_view position) {
+        return with_manager("status", capture, [&](SchemaManager& manager) {
+            Lag lag;
+            const auto installed = manager.find();
+            const auto from = Position::from(position);
+            if (!installed || !from) { return lag; }
+            const auto [xids, numbers] = all_marks().arrays();
+            std::vector<Value> values;
+            for (const std::string& text : {from->seen.text(), xids, numbers}) {
+                values.emplace_back(Cell::text(text));
+            }
+            const Position::Window window = from->window.value_or(Position::Window{});
+            values.emplace_back(from->window ? Value{Cell::text(window.until.text())} : Value{});
+            values.emplace_back(Cell::integer(window.seq));
+            values.emplace_back(Cell::integer(window.item));
+            const Answer answer = connection_.ask(dialect::lag(installed->id), values);
+            lag.records = answer.number(0, 0);
+            lag.age = std::chrono::microseconds{answer.number(0, 1)};
+            return lag;
+        });
+    }
+    [[nodiscard]] std::string position_before(const Capture& capture, Timestamp time) {
+        return with_manager("rewind", capture, [&](SchemaManager& manager) {
+            static_cast<void>(require(manager, capture));
+            const std::vector<Value> values{
+                Value{Cell::timestamp(time.time_since_epoch().count())}};
+            const Answer answer = connection_.ask(dialect::snapshot_before, values);
+            if (!answer.flag(0, 3)) { refuse_pruned("time"); }
+            const std::string running{answer.text(0, 1)};
+            const std::string xmax{answer.text(0, 0)};
+            const std::string xmin = running.substr(0, running.find(','));
+            const auto seen =
+                Snapshot::from((xmin.empty() ? xmax : xmin) + ':' + xmax + ':' + running);
+            return Position{seen.value_or(Snapshot{1, 1, {}}), answer.number(0, 2), {}}.text();
+        });
+    }
+    [[nodiscard]] std::string position_of(const Capture& capture, std::string_view event_id) {
+        return with_manager("rewind", capture, [&](SchemaManager& manager) {
+            const InstalledCapture installed = require(manager, capture);
+            const std::string prefix = installed.log_id + ':';
+            const auto position = Position::from(
+                event_id.starts_with(prefix) ? event_id.substr(prefix.size()) : event_id);
+            if (position) {
+                const std::vector<Value> values{Value{Cell::text(position->seen.text())}};
+                const Answer answer =
+                    connection_.ask(dialect::check_position(installed.id), values);
+                if (answer.rows() != 0 && answer.flag(0, 1) &&
+                    answer.number(0, 2) >= position->last) {
+                    return position->text();
+                }
+            }
+            refuse_pruned("place");
+        });
+    }
+    [[nodiscard]] Script install_script(const Capture& capture) {
+        return with_manager("install_script", capture,
+            [](SchemaManager& manager) { return whole(manager.plan().script); });
+    }
+    [[nodiscard]] Script remove_script(const Capture& capture) {
+        return with_manager("remove_script", capture,
+            [](SchemaManager& manager) { return whole(manager.removal()); });
+    }
+    [[nodiscard]] Script status_script() const {
+        Script script;
+        script.add("Each pipeline, how far it has come and what it is behind. Reads only.",
+            std::string{dialect::status});
+        return script;
+    }
+    [[nodiscard]] std::vector<Difference> differences(const Capture& capture) {
+        return with_manager(
+            "verify", capture, [](SchemaManager& manager) { return manager.plan().differences; });
+    }
+    bool install(const Capture& capture, Schema mode) {
+        return with_manager(
+            "install", capture, [&](SchemaManager& manager) { return manager.bring_up(mode); });
+    }
+    void remove(const Capture& capture) {
+        with_manager(
+            "remove", capture, [](SchemaManager& manager) { return manager.remove(), true; });
+    }
+    /// @}
+
+private:
+    void begin() {
+        if (!connection_.handle().idle()) {
+            throw Error{Errc::invalid_argument,
+                name() + ": a transaction was begun by execute(\"BEGIN\") and is open still: end "
+                         "it before transaction()"};
+        }
+        connection_.run("BEGIN");
+        connection_.require_transaction(true);
+    }
+    void commit() {
+        connection_.run("COMMIT");
+        connection_.require_transaction(false);
+    }
+
+    Parameters parameters_;
+    Options options_;
+    Connection connection_;
+    std::mutex mutex_; // of the connection
+    aftertouch::detail::WakeList<aftertouch::detail::Waker> wakers_;
+};
+
+static_assert(StorageBackend<Database>);
+
+} // namespace aftertouch::postgres

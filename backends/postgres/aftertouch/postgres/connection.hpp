@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <libpq-fe.h>
+
+#include <aftertouch/error.hpp>
+
+/// \file
+/// The door to PostgreSQL: opens a connection, and turns SQLSTATEs into `Error`. The only include
+/// of <libpq-fe.h>.
+
+namespace aftertouch::postgres {
+
+/// How a database is reached: keywords and values of libpq ("host", "dbname", "user", ...), each
+/// value taken as it is.
+using Parameters = std::vector<std::pair<std::string, std::string>>;
+
+/// How a database is used.
+struct Options {
+    /// How long a call waits for a lock that somebody else holds before it fails as `busy`.
+    std::chrono::milliseconds lock_timeout{5000};
+    /// Keeps statements prepared on the server. Off behind a pooler that gives each transaction
+    /// another server connection.
+    bool prepare = true;
+};
+
+namespace detail {
+
+/// An SQLSTATE as one number: what `Error::native_code` answers.
+[[nodiscard]] constexpr int packed(std::string_view state) noexcept {
+    int number = 0;
+    for (const char c : state) { number = number * 36 + (c >= 'A' ? c - 'A' + 10 : c - '0'); }
+    return number;
+}
+
+/// What an SQLSTATE means to a caller.
+[[nodiscard]] constexpr Errc errc_of(std::string_view state) noexcept {
+    for (const std::string_view busy : {"55P03", "55006", "40P01", "40001", "53300", "57P03"}) {
+        if (state == busy) { return Errc::busy; }
+    }
+    for (const std::string_view lost : {"57P01", "57P02", "57P05", "25P03", "25P04"}) {
+        if (state == lost) { return Errc::connection_lost; }
+    }
+    if (state == "08P01") { return Errc::database; } // a protocol violation doesn't pass by itself
+    if (state == "57014") { return Errc::interrupted; }
+    if (state == "25006") { return Errc::read_only; }
+    if (state == "25P02" || state == "25P01") { return Errc::transaction_lost; }
+    if (state == "53200") { return Errc::out_of_memory; }
+    if (state == "53100") { return Errc::disk_full; }
+    if (state.starts_with("23")) { return Errc::constraint; }
+    if (state.starts_with("08")) { return Errc::connection_lost; }
+    return Errc::database;
+}
+
+/// What a caller can do about it; empty where the server's own words say it all.
+[[nodiscard]] constexpr std::string_view advice(Errc code) noexcept {
+    switch (code) {
+        case Errc::busy:
+            return "somebody else holds a lock: keep transactions short, or raise "
+                   "Options::lock_timeout";
+        case Errc::disk_full: return "free space on the server's disk: nothing was lost";
+        case Errc::transaction_lost:
+            return "an error before has ended the transaction: pass errors on, or guard a "
+                   "statement that may fail with a savepoint";
+        default: return {};
+    }
+}
+
+/// Whether the server's sentence for this SQLSTATE can't quote a row's value.
+[[nodiscard]] constexpr bool says_no_value(std::string_view state) noexcept {
+    for (const std::string_view kind : {"0A", "08", "25", "26", "28", "34", "3D", "3F", "40", "42",
+             "53", "54", "55", "57", "58"}) {
+        if (state.starts_with(kind)) { return true; }
+    }
+    return false;
+}
+
+struct Clear {
+    void operator()(PGresult* result) const noexcept { PQclear(result); }
+};
+using ResultPointer = std::unique_ptr<PGresult, Clear>;
+
+[[nodiscard]] inline std::string field(const PGresult* result, int code) {
+    const char* text = PQresultErrorField(result, code);
+    return text == nullptr ? std::string{} : std::string{text};
+}
+
+/// The server's error as a sentence without a row's values.
+[[nodiscard]] inline Error error_of(
+    const PGresult* result, std::string_view where, std::string_view sql) {
+    const std::string state = field(result, PG_DIAG_SQLSTATE);
+    const Errc code = errc_of(state);
+    std::string sentence{where};
+    sentence += ": PostgreSQL says ";
+    sentence += says_no_value(state) ? field(result, PG_DIAG_MESSAGE_PRIMARY)
+                                     : "SQLSTATE " + (state.empty() ? "unknown" : state);
+    for (const auto& [name, diagnosis] : {std::pair{"table", PG_DIAG_TABLE_NAME},
+             {"column", PG_DIAG_COLUMN_NAME}, {"constraint", PG_DIAG_CONSTRAINT_NAME}}) {
+        const std::string text = field(result, diagnosis);
+        if (!text.empty()) { sentence.append(", ").append(name).append(" ").append(text); }
+    }
+    if (const std::string_view what_to_do = advice(code); !what_to_do.empty()) {
+        sentence.append("; ").append(what_to_do);
+    }
+    return Error{code, sentence,
+        {.native_code = packed(state), .statement = std::string{sql}, .where = std::string{where}}};
+}
+
+/// Whether an error says that an object of the database isn't there.
+[[nodiscard]] inline bool is_missing_object(const Error& error) noexcept {
+    for (const std::string_view state : {"42P01", "42703", "42883", "3F000", "42704"}) {
+        if (error.native_code() == packed(state)) { return true; }
+    }
+    return false;
+}
+
+struct Finish {
+    void operator()(PGconn* connection) const noexcept { PQfinish(connection); }
+};
+struct FreeCancel {
+    void operator()(PGcancel* cancel) const noexcept { PQfreeCancel(cancel); }
+};
+
+[[nodiscard]] inline std::string value_of(const Parameters& parameters, std::string_view keyword) {
+    std::string found;
+    for (const auto& [name, value] : parameters) {
+        if (name == keyword) { found = value; }
+    }
+    return found;
+}
+
+/// Whether a host is on another machine, so that its name must be proved.
+[[nodiscard]] inline bool is_remote(std::string_view host) noexcept {
+    return !host.empty() && host.front() != '/' && host.front() != '@' && host != "localhost" &&
+           host != "::1" && !host.starts_with("127.");
+}
+
+/// `text` without the secrets of a connection.
+[[nodiscard]] inline std::string redacted(std::string text, const Parameters& parameters) {
+    for (const std::string_view keyword : {"password", "sslpassword"}) {
+        const std::string secret = value_of(parameters, keyword);
+        std::size_t at = 0;
+        while (!secret.empty() && (at = text.find(secret, at)) != std::string::npos) {
+            text.replace(at, secret.size(), "...");
+            at += 3;
+        }
+    }
+    while (text.ends_with('\n')) { text.pop_back(); }
+    return text;
+}
+
+} // namespace detail
+
+/// The keywords and values of a connection string or URI.
+///
+/// *Throws* `Error` (`invalid_argument`); its sentence has nothing of the string, which may hold a
+/// password.
+[[nodiscard]] inline Parameters parameters_from(const std::string& text) {
+    struct Free {
+        void operator()(PQconninfoOption* options) const noexcept { PQconninfoFree(options); }
+    };
+    char* message = nullptr;
+    const std::unique_ptr<PQconninfoOption, Free> options{PQconninfoParse(text.c_str(), &message)};
+    PQfreemem(message);
+    if (!options) {
+        throw Error{Errc::invalid_argument,
+            "a PostgreSQL connection string doesn't parse: write it as keyword=value pairs or a "
+            "postgresql:// URI"};
+    }
+    Parameters parameters;
+    for (const PQconninfoOption* option = options.get(); option->keyword != nullptr; ++option) {
+        if (option->val != nullptr) { parameters.emplace_back(option->keyword, option->val); }
+    }
+    return parameters;
+}
+
+/// An open connection to a server.
+///
+/// *Threads*: one at a time, but for `cancel`.
+class Handle {
+public:
+    /// *Throws* `Error` (`connection_lost` where the server can't be reached for now, `database`
+    /// where it refuses), without secrets.
+    explicit Handle(Parameters parameters) : parameters_{std::move(parameters)} {
+        const std::string host = detail::value_of(parameters_, "host");
+        name_ = detail::value_of(parameters_, "dbname");
+        if (name_.empty()) { name_ = "the database"; }
+        if (!host.empty()) { name_ += " at " + host; }
+        if (detail::value_of(parameters_, "sslmode").empty() && detail::is_remote(host) &&
+            std::getenv("PGSSLMODE") == nullptr) {
+            parameters_.emplace_back("sslmode", "verify-full");
+        }
+        connect();
+    }
+
+    [[nodiscard]] PGconn* get() const noexcept { return connection_.get(); }
+    /// Database and host, as they appear in messages.
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
+    [[nodiscard]] bool lost() const noexcept {
+        return !connection_ || PQstatus(connection_.get()) != CONNECTION_OK;
+    }
+    /// A transaction is open and no statement in it has failed.
+    [[nodiscard]] bool in_transaction() const noexcept {
+        return PQtransactionStatus(connection_.get()) == PQTRANS_INTRANS;
+    }
+    /// No transaction is open.
+    [[nodiscard]] bool idle() const noexcept {
+        return PQtransactionStatus(connection_.get()) == PQTRANS_IDLE;
+    }
+
+    /// Connects again. *Throws* as the constructor does.
+    void connect() {
+        std::vector<const char*> keywords;
+        std::vector<const char*> values;
+        const auto add = [&](const char* keyword, const char* value) {
+            keywords.push_back(keyword);
+            values.push_back(value);
+        };
+        // What stands in front gives way to the caller's own.
+        add("connect_timeout", "10");
+        add("tcp_user_timeout", "30000");
+        add("application_name", "aftertouch");
+        for (const auto& [keyword, value] : parameters_) { add(keyword.c_str(), value.c_str()); }
+        add("client_encoding", "UTF8");
+        add(nullptr, nullptr);
+        const std::lock_guard guard{cancel_mutex_};
+        cancel_.reset();
+        connection_.reset(PQconnectdbParams(keywords.data(), values.data(), 0));
+        if (lost()) { throw refusal(); }
+        PQsetNoticeReceiver(connection_.get(), [](void*, const PGresult*) {}, nullptr);
+        cancel_.reset(PQgetCancel(connection_.get()));
+    }
+
+    /// Makes the statement that runs now fail as `interrupted`. *Threads*: any.
+    void cancel() noexcept {
+        const std::lock_guard guard{cancel_mutex_};
+        char ignored[256];
+        if (cancel_) { static_cast<void>(PQcancel(cancel_.get(), ignored, sizeof ignored)); }
+    }
+
+    /// The error of a statement whose answer never came, or came as `result`.
+    [[nodiscard]] Error error_of(const PGresult* result, std::string_view sql) const {
+        const bool answered =
+            result != nullptr && PQresultErrorField(result, PG_DIAG_SQLSTATE) != nullptr;
+        if (answered) { return detail::error_of(result, name_, sql); }
+        if (!lost()) {
+            return Error{Errc::out_of_memory, name_ + ": there is no memory for an answer",
+                {.statement = std::string{sql}, .where = name_}};
+        }
+        return Error{Errc::connection_lost,
+            name_ + ": the connection is gone; a pipeline connects again by itself",
+            {.statement = std::string{sql}, .where = name_}};
+    }
+
+private:
+    // libpq has no SQLSTATE for a refused connection: its words must do.
+    [[nodiscard]] Error refusal() const {
+        const char* raw = connection_ ? PQerrorMessage(connection_.get()) : "there is no memory";
+        const std::string text = detail::redacted(raw, parameters_);
+        bool passes = text.find("FATAL:") == std::string::npos;
+        for (const char* words :
+            {"starting up", "shutting down", "too many", "recovery", "slots"}) {
+            passes = passes || text.find(words) != std::string::npos;
+        }
+        return Error{passes ? Errc::connection_lost : Errc::database,
+            "can't connect to " + name_ + ": " + text, {.where = name_}};
+    }
+
+    Parameters parameters_;
+    std::string name_;
+    std::unique_ptr<PGconn, detail::Finish> connection_;
+    std::mutex cancel_mutex_;
+    std::unique_ptr<PGcancel, detail::FreeCancel> cancel_;
+};
+
+} // namespace aftertouch::postgres

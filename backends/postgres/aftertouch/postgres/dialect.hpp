@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <aftertouch/dml.hpp>
+#include <aftertouch/identifier.hpp>
+#include <aftertouch/table.hpp>
+
+/// \file
+/// The SQL that the PostgreSQL backend runs on its own tables and on a source; no client library.
+/// Triggers: triggers.hpp.
+
+namespace aftertouch::postgres::dialect {
+
+/// How many bytes of values one read of the log or of a source brings at most, but for one larger
+/// row: the rest is read when the batch has room for it.
+inline constexpr std::string_view chunk_bytes = "16777216";
+
+/// `$1, $2`
+[[nodiscard]] inline std::string holes(std::size_t count, std::size_t first = 1) {
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) {
+        text += (i == 0 ? "$" : ", $") + std::to_string(first + i);
+    }
+    return text;
+}
+
+// ------------------------------------------------------------------------------------------------
+// reading the log
+
+/// The highest number that the log ever gave out. A plain SELECT from the sequence can see up to 32
+/// too many; this function can't.
+inline constexpr std::string_view last_number =
+    "coalesce(pg_sequence_last_value('aftertouch.log_seq_seq'::regclass), 0)";
+
+struct LogRead {
+    std::int64_t capture = 0;
+    bool images = false;
+    std::string own_name{}; ///< leave out what this pipeline made; empty: nothing
+};
+
+namespace detail {
+
+// Where a search behind snapshot $1 begins: the greatest mark that is old enough for what `until`
+// sees beyond it. $2, $3: the marks.
+[[nodiscard]] inline std::string search_begin(const std::string& until) {
+    return "SELECT coalesce((SELECT max(m.l) FROM unnest($2::xid8[], $3::bigint[]) AS m(n, l) "
+           "WHERE m.n <= least(pg_snapshot_xmax($1::pg_snapshot), (SELECT x FROM "
+           "pg_snapshot_xip($1::pg_snapshot) AS x WHERE pg_visible_in_snapshot(x, " +
+           until + ") ORDER BY x LIMIT 1))), 0) AS lo";
+}
+
+// Whether snapshot $1 sees everything that may be pruned, and the identity of the log now.
+[[nodiscard]] inline std::string usable(std::int64_t capture) {
+    return "SELECT m.log_id || '.' || c.incarnation AS log, m.through IS NULL OR "
+           "(pg_snapshot_xmax(m.through) <= pg_snapshot_xmax($1::pg_snapshot) AND NOT EXISTS "
+           "(SELECT 1 FROM pg_snapshot_xip($1::pg_snapshot) AS x WHERE pg_visible_in_snapshot(x, "
+           "m.through))) AS usable FROM aftertouch.meta AS m LEFT JOIN aftertouch.capture AS c ON "
+           "c.id = " +
+           std::to_string(capture);
+}
+
+// Log rows behind `from` by number: as many as hold `limit` changes and `chunk_bytes` at least;
+// `found` says how many there were before they were cut to that.
+[[nodiscard]] inline std::string log_rows(const LogRead& read, const std::string& from,
+    const std::string& within, const std::string& limit) {
+    const std::string image = read.images ? ", image" : "";
+    std::string text = "SELECT seq, op, at, keys, key, found" + image +
+                       " FROM (SELECT *, count(*) OVER () AS found, sum(coalesce(keys, 1)) OVER w "
+                       "AS items" +
+                       (read.images ? ", sum(octet_length(image)) OVER w AS bytes" : "") +
+                       " FROM (SELECT l.seq, l.op, l.at, l.keys, l.key" +
+                       (read.images ? ", l.image" : "") +
+                       " FROM aftertouch.log AS l WHERE l.seq > " + from +
+                       " AND l.capture = " + std::to_string(read.capture) +
+                       " AND NOT pg_visible_in_snapshot(l.xid, $1::pg_snapshot)" + within;
+    if (!read.own_name.empty()) {
+        text += " AND NOT EXISTS (SELECT 1 FROM aftertouch.own_change AS o WHERE o.xid = l.xid AND "
+                "o.pipeline = " +
+                quoted_text(read.own_name) + ")";
+    }
+    text += " ORDER BY l.seq LIMIT " + limit +
+            ") AS r WINDOW w AS (ORDER BY seq ROWS UNBOUNDED PRECEDING)) AS r WHERE items - "
+            "coalesce(keys, 1) < " +
+            limit;
+    if (read.images) {
+        text += " AND coalesce(bytes - octet_length(image), 0) < " + std::string{chunk_bytes};
+    }
+    return text;
+}
+
+} // namespace detail
+
+/// $1 snapshot, $2, $3 marks, $4 how many changes. Takes the next snapshot and reads what it sees
+/// beyond $1, in one statement: snapshot, last number, whether the transaction has written nothing
+/// yet, the log's identity, whether $1 is usable; then the log rows, in order.
+[[nodiscard]] inline std::string read_new_window(const LogRead& read) {
+    return "WITH w AS MATERIALIZED (SELECT pg_current_snapshot() AS until, " +
+           std::string{last_number} +
+           " AS last, pg_current_xact_id_if_assigned() IS NULL AS fresh), f AS MATERIALIZED (" +
+           detail::search_begin("w.until") + " FROM w), u AS MATERIALIZED (" +
+           detail::usable(read.capture) +
+           ") SELECT w.until::text, w.last, w.fresh, u.log, u.usable, l.* FROM w CROSS JOIN f "
+           "CROSS JOIN u LEFT JOIN LATERAL (" +
+           detail::log_rows(read, "f.lo", "", "$4::bigint") + ") AS l ON true";
+}
+
+/// $1 snapshot, $2, $3 marks, $4 how many changes, $5 the window's snapshot, $6 its last number, $7
+/// where to go on. The same columns, with the last number of now.
+[[nodiscard]] inline std::string read_window(const LogRead& read) {
+    return "WITH w AS MATERIALIZED (SELECT " + std::string{last_number} +
+           " AS last, pg_current_xact_id_if_assigned() IS NULL AS fresh), f AS MATERIALIZED (" +
+           detail::search_begin("$5::pg_snapshot") + "), u AS MATERIALIZED (" +
+           detail::usable(read.capture) +
+           ") SELECT NULL::text, w.last, w.fresh, u.log, u.usable, l.* FROM w CROSS JOIN f CROSS "
+           "JOIN u LEFT JOIN LATERAL (" +
+           detail::log_rows(read, "greatest(f.lo, $7::bigint)",
+               " AND l.seq <= $6::bigint AND pg_visible_in_snapshot(l.xid, $5::pg_snapshot)",
+               "$4::bigint") +
+           ") AS l ON true";
+}
+
+/// $1 snapshot: the log's identity, whether it is usable, the last number.
+[[nodiscard]] inline std::string check_position(std::int64_t capture) {
+    return "SELECT u.log, u.usable, " + std::string{last_number} + " FROM (" +
+           detail::usable(capture) + ") AS u";
+}
+
+/// The snapshot of now, the last number, whether the transaction has written nothing yet.
+[[nodiscard]] inline std::string head() {
+    return "SELECT pg_current_snapshot()::text, " + std::string{last_number} +
+           ", pg_current_xact_id_if_assigned() IS NULL";
+}
+
+/// Which of some keys a rebuild has reached, by the key's own order: arrays of the key's parts,
+/// then the cursor. `types` and `collations` are those of the parts.
+[[nodiscard]] inline std::string reached(
+    const std::vector<std::string>& types, const std::vector<std::string>& collations) {
+    std::string arrays;
+    std::string names;
+    std::string parts;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        const std::string comma = i == 0 ? "" : ", ";
+        const std::string name = "k" + std::to_string(i + 1);
+        arrays += comma + '$' + std::to_string(i + 1) + "::" + types[i] + "[]";
+        names += name + ", ";
+        parts += comma + "k." + name;
+        if (!collations[i].empty()) { parts += " COLLATE " + collations[i]; }
+    }
+    return "SELECT k.i FROM unnest(" + arrays + ") WITH ORDINALITY AS k(" + names + "i) WHERE (" +
+           parts + ") <= (" + holes(types.size(), types.size() + 1) + ")";
+}
+
+/// Notes that transaction's changes of the log behind number $2 as made by pipeline $1.
+inline constexpr std::string_view mark_own = "INSERT INTO aftertouch.own_change (xid, pipeline) "
+                                             "SELECT pg_current_xact_id(), $1 WHERE EXISTS "
+                                             "(SELECT 1 FROM aftertouch.log WHERE seq > $2::bigint "
+                                             "AND xid = pg_current_xact_id_if_assigned() "
+                                             "LIMIT 1)";
+
+// ---------------------------------------------------------------------------------------------
+// reading the source
+
+/// A page of a rebuild: rows behind the values $2, $3, ... of `order`, or from the beginning; $1
+/// how many. In front of each row the snapshot that the page shows, the last number, whether the
+/// transaction has written nothing yet, how many rows were found, whether there is a row.
+/// `sized` are the columns whose values may be large.
+[[nodiscard]] inline std::string read_page(const Table& table,
+    const std::vector<std::size_t>& order, const std::vector<std::size_t>& sized, bool from_start) {
+    std::string columns;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        columns += (i == 0 ? "" : ", ") + quoted(table.columns[order[i]].name);
+    }
+    std::string size = "0";
+    for (const std::size_t column : sized) {
+        size += " + coalesce(pg_column_size(" + quoted(table.columns[column].name) + "), 0)";
+    }
+    std::string renamed;
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+        renamed += "c" + std::to_string(i + 1) + ", ";
+    }
+    return "SELECT s.until::text, s.last, s.fresh, p.* FROM (SELECT pg_current_snapshot() AS "
+           "until, " +
+           std::string{last_number} +
+           " AS last, pg_current_xact_id_if_assigned() IS NULL AS fresh) AS s LEFT JOIN LATERAL "
+           "(SELECT found, true, " +
+           renamed.substr(0, renamed.size() - 2) +
+           " FROM (SELECT *, count(*) OVER () AS found, sum(size) OVER (ROWS UNBOUNDED PRECEDING) "
+           "- size AS before FROM (SELECT " +
+           dml::columns(table) + ", " + size + " FROM " + table.name.quoted() +
+           (from_start ? "" : " WHERE (" + columns + ") > (" + holes(order.size(), 2) + ")") +
+           " ORDER BY " + columns + " LIMIT $1::bigint) AS r(" + renamed +
+           "size)) AS r WHERE before < " + std::string{chunk_bytes} + ") AS p ON true";
+}
+
+/// Rows by keys, in the order of the keys: arrays of the key's parts.
+[[nodiscard]] inline std::string fetch(const Table& table, const std::vector<std::string>& types) {
+    std::string arrays;
+    std::string names;
+    std::string same;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        const std::string name = "k" + std::to_string(i + 1);
+        arrays += (i == 0 ? "$" : ", $") + std::to_string(i + 1) + "::" + types[i] + "[]";
+        names += name + ", ";
+        same += (i == 0 ? "" : " AND ") + ("t." + quoted(table.columns[table.key[i]].name)) +
+                " = k." + name;
+    }
+    std::string columns;
+    for (const Column& column : table.columns) { columns += ", t." + quoted(column.name); }
+    return "SELECT k.i" + columns + " FROM unnest(" + arrays + ") WITH ORDINALITY AS k(" + names +
+           "i) JOIN " + table.name.quoted() + " AS t ON " + same + " ORDER BY k.i";
+}
+
+/// How many rows a table has: counted where it is small, estimated where counting would take long.
+/// $1 its quoted name.
+[[nodiscard]] inline std::string count_rows(const Table& table) {
+    return "SELECT CASE WHEN pg_table_size(c.oid) < 64000000 THEN (SELECT count(*) FROM " +
+           table.name.quoted() +
+           ") ELSE greatest(c.reltuples::bigint, pg_table_size(c.oid) / 200) END FROM pg_class AS "
+           "c WHERE c.oid = to_regclass($1)";
+}
+
+// ----------------------------------------------------------------------------------------------------
+// checkpoints
+
+inline constexpr std::string_view load_checkpoint =
+    "SELECT checkpoint, version, attempts, marks FROM aftertouch.checkpoint WHERE pipeline = $1";
+
+/// $1 pipeline, $2 text, $3 the version that must still be there, $4 marks, $5 the number that this
+/// transaction's own mark has. It fails by itself where another one was faster, so that a COMMIT
+/// behind it can't succeed. Answers the transaction's number.
+inline constexpr std::string_view store_checkpoint =
+    "WITH u AS (UPDATE aftertouch.checkpoint SET checkpoint = $2, version = version + 1, attempts "
+    "= 0, at = clock_timestamp(), marks = $4 || coalesce(pg_current_xact_id()::text || '.' || $5 "
+    "|| ',', '') WHERE pipeline = $1 AND version = $3::bigint RETURNING pg_current_xact_id()::text "
+    "AS x) SELECT 1 / count(*), max(x) FROM u";
+
+inline constexpr std::string_view create_checkpoint =
+    "INSERT INTO aftertouch.checkpoint (pipeline, checkpoint, version, attempts, at, marks) VALUES "
+    "($1, $2, 1, 0, clock_timestamp(), $3 || coalesce(pg_current_xact_id()::text || '.' || $4 || "
+    "',', '')) RETURNING 1, pg_current_xact_id()::text";
+
+inline constexpr std::string_view count_attempt =
+    "UPDATE aftertouch.checkpoint SET attempts = attempts + 1 WHERE pipeline = $1 AND version = "
+    "$2::bigint";
+
+// ------------------------------------------------------------------------------------------------
+// lag and places
+
+/// $1 snapshot, $2, $3 marks, $4 the window's snapshot or null, $5 number and $6 item up to which
+/// it is handled: how many changes aren't handled, and for how many microseconds the oldest waits.
+[[nodiscard]] inline std::string lag(std::int64_t capture) {
+    return "WITH f AS MATERIALIZED (" + detail::search_begin("pg_current_snapshot()") +
+           ") SELECT coalesce(sum(coalesce(l.keys, 1) - CASE WHEN l.seq = $5::bigint THEN "
+           "$6::integer ELSE 0 END), 0)::bigint, coalesce((extract(epoch FROM clock_timestamp() - "
+           "min(l.at)) * 1000000)::bigint, 0) FROM f JOIN aftertouch.log AS l ON l.seq > f.lo "
+           "WHERE "
+           "l.capture = " +
+           std::to_string(capture) +
+           " AND NOT pg_visible_in_snapshot(l.xid, $1::pg_snapshot) AND NOT ($4::pg_snapshot IS "
+           "NOT "
+           "NULL AND pg_visible_in_snapshot(l.xid, $4::pg_snapshot) AND (l.seq < $5::bigint OR "
+           "(l.seq = $5::bigint AND $6::integer = 0)))";
+}
+
+inline constexpr std::string_view all_marks = "SELECT marks FROM aftertouch.checkpoint";
+
+/// $1 a time: the transactions that wrote at it or later must come again, and none else need. A
+/// snapshot that sees the others, but none that still runs: xmax, then those below that it doesn't
+/// see; the last number; and whether the log reaches back to that time.
+inline constexpr std::string_view snapshot_before =
+    "WITH n AS MATERIALIZED (SELECT pg_current_snapshot() AS now), late AS MATERIALIZED (SELECT "
+    "DISTINCT xid FROM aftertouch.log WHERE at >= $1::timestamptz), early AS MATERIALIZED (SELECT "
+    "l.xid FROM aftertouch.log AS l WHERE l.at < $1::timestamptz AND NOT EXISTS (SELECT 1 FROM "
+    "late WHERE late.xid = l.xid) ORDER BY l.xid DESC LIMIT 1), most AS (SELECT "
+    "greatest(coalesce((SELECT xid::text::bigint + 1 FROM early), 1), coalesce((SELECT "
+    "pg_snapshot_xmax(through)::text::bigint FROM aftertouch.meta), 1), CASE WHEN EXISTS (SELECT 1 "
+    "FROM late) THEN 1 ELSE pg_snapshot_xmax(n.now)::text::bigint END) AS xmax FROM n) SELECT "
+    "most.xmax, array_to_string(ARRAY(SELECT x::text::bigint FROM (SELECT xid AS x FROM late UNION "
+    "SELECT pg_snapshot_xip(n.now) FROM n) AS r WHERE x::text::bigint < most.xmax ORDER BY 1), "
+    "','), coalesce(pg_sequence_last_value('aftertouch.log_seq_seq'::regclass), 0), EXISTS (SELECT "
+    "1 FROM early) OR (SELECT through IS NULL FROM aftertouch.meta) FROM most";
+
+/// For a person: each pipeline with its capture, what it is behind, and its rebuild.
+inline constexpr std::string_view status =
+    "WITH word AS (SELECT *, split_part(checkpoint, ' ', 2) AS log, split_part(checkpoint, ' ', 3) "
+    "AS place, split_part(checkpoint, ' ', 5) AS rebuild FROM aftertouch.checkpoint),\n  seen AS "
+    "(SELECT *, CASE WHEN place ~ '^[1-9][0-9]*-[1-9][0-9]*-[0-9,]*_' THEN "
+    "replace(split_part(place, '_', 1), '-', ':')::pg_snapshot END AS snapshot FROM word)\nSELECT "
+    "p.pipeline, c.name AS capture,\n  CASE WHEN p.rebuild <> '' THEN 'rebuilding' ELSE "
+    "'following' END AS state, p.place AS position,\n  (SELECT coalesce(sum(coalesce(l.keys, 1)), "
+    "0) FROM aftertouch.log AS l WHERE l.capture = c.id AND NOT pg_visible_in_snapshot(l.xid, "
+    "p.snapshot)) AS lag_records,\n  (SELECT coalesce(round(extract(epoch FROM clock_timestamp() - "
+    "min(l.at)), 3), 0) FROM aftertouch.log AS l WHERE l.capture = c.id AND NOT "
+    "pg_visible_in_snapshot(l.xid, p.snapshot)) AS lag_seconds,\n  nullif(substr(p.rebuild, 2), "
+    "'') AS rebuild_done_of_total, p.attempts AS failed_attempts, p.at AS written\nFROM seen AS p "
+    "CROSS JOIN aftertouch.meta AS m LEFT JOIN aftertouch.capture AS c ON split_part(p.log, '.', "
+    "1) = m.log_id AND split_part(p.log, '.', 3) = c.incarnation\nORDER BY p.pipeline";
+
+} // namespace aftertouch::postgres::dialect

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// \file
+/// The tables that the PostgreSQL backend makes for itself, as DDL. No client library is called.
+
+namespace aftertouch::postgres {
+
+/// One table of the schema aftertouch: the statements that make it, and what a DBA should know.
+struct OwnTable {
+    std::string name; ///< for SQL text
+    std::vector<std::string> sql;
+    std::string comment;
+};
+
+/// In the order in which they are made.
+[[nodiscard]] inline const std::vector<OwnTable>& own_tables() {
+    static const std::vector<OwnTable> tables{
+        {"aftertouch.meta",
+            {"CREATE TABLE aftertouch.meta (log_id text NOT NULL, layout integer NOT NULL, through "
+             "pg_snapshot)"},
+            "One row: which log this is, and what may have been pruned from it: rows of "
+            "transactions\nthat the snapshot sees. Undo: DROP SCHEMA aftertouch CASCADE, without "
+            "captures."},
+        {"aftertouch.log",
+            {"CREATE TABLE aftertouch.log (xid xid8 NOT NULL DEFAULT "
+             "pg_catalog.pg_current_xact_id(), seq bigint GENERATED ALWAYS AS IDENTITY, capture "
+             "integer NOT NULL, op \"char\" NOT NULL, at timestamp with time zone NOT NULL DEFAULT "
+             "pg_catalog.clock_timestamp(), keys integer, key text, image text)",
+                "CREATE INDEX log_position ON aftertouch.log (seq)",
+                "ALTER TABLE aftertouch.log REPLICA IDENTITY FULL"},
+            "The change log: triggers append to it. No constraint that a writer could fail on. "
+            "The\n"
+            "transaction's number is drawn before the row's (column order), numbers are given out "
+            "one\nby one (no CACHE): both must stay. Remove rows by DELETE only, never by "
+            "TRUNCATE. "
+            "A row\nholds one key, or an array of `keys` keys; images are row literals."},
+        {"aftertouch.capture",
+            {"CREATE TABLE aftertouch.capture (id integer PRIMARY KEY, name text NOT NULL UNIQUE, "
+             "definition text NOT NULL, incarnation text NOT NULL)"},
+            "What is captured, as the program that installed it declared it."},
+        {"aftertouch.checkpoint",
+            {"CREATE TABLE aftertouch.checkpoint (pipeline text PRIMARY KEY, checkpoint text NOT "
+             "NULL, version bigint NOT NULL, attempts bigint NOT NULL, at timestamp with time zone "
+             "NOT NULL, marks text NOT NULL) WITH (fillfactor = 50)"},
+            "How far each pipeline has come; written in the transaction of what its handler "
+            "derives."},
+        {"aftertouch.own_change",
+            {"CREATE TABLE aftertouch.own_change (xid xid8 NOT NULL, pipeline text NOT NULL)",
+                "CREATE INDEX own_change_xid ON aftertouch.own_change (xid)"},
+            "Which transactions were a pipeline's own, for pipelines that leave out what they "
+            "change."},
+    };
+    return tables;
+}
+
+/// A new name that no other log or installation has.
+inline constexpr std::string_view random_name =
+    "substr(replace(pg_catalog.gen_random_uuid()::text, '-', ''), 1, 16)";
+
+} // namespace aftertouch::postgres

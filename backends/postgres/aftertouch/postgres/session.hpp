@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <aftertouch/backend.hpp>
+#include <aftertouch/checkpoint.hpp>
+#include <aftertouch/detail/waker.hpp>
+#include <aftertouch/error.hpp>
+#include <aftertouch/postgres/change_log.hpp>
+#include <aftertouch/postgres/position.hpp>
+#include <aftertouch/postgres/prepared.hpp>
+#include <aftertouch/postgres/schema.hpp>
+#include <aftertouch/postgres/snapshot.hpp>
+#include <aftertouch/postgres/store.hpp>
+#include <aftertouch/transaction.hpp>
+
+/// \file
+/// A pipeline's connection: its log, its source, its checkpoint, and the transaction of its batch.
+
+namespace aftertouch::postgres {
+
+/// One pipeline on one PostgreSQL database, with a connection of its own.
+///
+/// A batch is one READ COMMITTED transaction; its first statements read, and take the position
+/// before it has written anything.
+class Session {
+    using Waker = aftertouch::detail::Waker;
+    using WakeList = aftertouch::detail::WakeList<Waker>;
+
+public:
+    using Position = postgres::Position;
+    using Transaction = aftertouch::Transaction<Connection>;
+
+    Session(std::unique_ptr<Connection> connection, SessionRequest request, WakeList& wakers,
+        const std::atomic<bool>& stopping)
+        : connection_{std::move(connection)},
+          request_{std::move(request)},
+          wakers_{wakers},
+          transaction_{*connection_, stopping},
+          manager_{*connection_, request_.capture},
+          store_{*connection_, request_.pipeline} {
+        wakers_.add(waker_);
+    }
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+    ~Session() { wakers_.remove(waker_); }
+
+    bool bring_up() {
+        connection_->revive();
+        require_primary();
+        const bool changed = manager_.bring_up(request_.schema);
+        read_installation();
+        looked_ = Clock::now();
+        suspicious_ = false;
+        return changed;
+    }
+
+    [[nodiscard]] const std::string& log() const noexcept { return installed_.log; }
+    [[nodiscard]] const std::vector<KeyFold>& key_folds() const noexcept { return folds_; }
+    [[nodiscard]] std::string event_id(const Position& position) const {
+        return installed_.log_id + ':' + position.text();
+    }
+
+    [[nodiscard]] std::optional<StoredCheckpoint> load() {
+        std::optional<StoredCheckpoint> stored = store_.load(log_->marks());
+        const auto checkpoint = stored ? checkpoint_from(stored->text) : std::nullopt;
+        if (!checkpoint || checkpoint->log != installed_.log) { log_->marks().clear(); }
+        return stored;
+    }
+
+    [[nodiscard]] std::optional<Position> poll(const Position& from) {
+        try {
+            // Nothing may come because a trigger is gone.
+            if (is_time(between_idle_looks) && !look().empty()) { return std::nullopt; }
+            log_->begin_batch();
+            std::optional<Position> end = log_->pass(from);
+            return judge(log_->facts(), from) == Usable::yes ? end : std::nullopt;
+        } catch (const Error& error) {
+            if (!detail::is_missing_object(error)) { throw; }
+            suspicious_ = true; // the batch's look says what is missing
+            return std::nullopt;
+        }
+    }
+
+    void begin() {
+        batch_ = std::to_string(++batches_);
+        connection_->run_all(
+            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL aftertouch.batch = '" + batch_ + "'");
+        connection_->require_transaction(true);
+        log_->begin_batch();
+        read_ = false;
+        seen_.reset();
+    }
+
+    [[nodiscard]] std::vector<Difference> drift() {
+        return suspicious_ || is_time(between_looks) ? look() : std::vector<Difference>{};
+    }
+
+    [[nodiscard]] Usable usable(const Position& position) {
+        return judge(read_ ? log_->facts() : log_->check(position), position);
+    }
+    [[nodiscard]] Position head() {
+        Position end = log_->head();
+        note_seen(end.last);
+        return end;
+    }
+
+    template <class Sink>
+    std::pair<Position, bool> read_changes(const Position& from, std::size_t limit, Sink&& sink) {
+        auto read = log_->read(from, limit, nullptr, std::forward<Sink>(sink));
+        note_read();
+        return read;
+    }
+
+    // What is left of the window first. Then a page, and what the log has up to the state that the
+    // page shows: only if all of that fits is the page handed over, behind it.
+    template <class OnChange, class OnRow>
+    RebuildRead<Position> read_rebuild(const Position& from, std::size_t limit, bool left_to_pages,
+        std::vector<Value>& last, OnChange&& on_change, OnRow&& on_row) {
+        RebuildRead<Position> read{from};
+        std::size_t room = limit;
+        const auto counted = [&](const LogRow& change) {
+            const bool taken = on_change(change);
+            room -= taken ? 1 : 0;
+            return taken;
+        };
+        const bool none_yet = left_to_pages && last.empty();
+        const std::vector<Value>* const cursor = left_to_pages ? &last : nullptr;
+        bool more = false;
+        if (from.window && !none_yet) {
+            std::tie(read.end, more) = log_->read(from, limit, cursor, counted);
+            note_read();
+        }
+        if (more || room == 0) { return read; }
+        Position shown = rows_->read_page(last, room);
+        note_seen(shown.last);
+        if (none_yet) {
+            read.end = std::move(shown); // no page was read yet: every change is in its page
+        } else {
+            read.end.window = Position::Window{std::move(shown.seen), shown.last, 0, 0};
+            std::tie(read.end, more) = log_->read(Position{read.end}, room, cursor, counted);
+            note_read();
+        }
+        if (!more) { read.last = rows_->hand_over(last, room, std::forward<OnRow>(on_row)); }
+        return read;
+    }
+    [[nodiscard]] std::int64_t count_rows() { return rows_->count(); }
+    template <class Sink>
+    void fetch(std::span<const Value> keys, Sink&& sink) {
+        rows_->fetch(keys, std::forward<Sink>(sink));
+    }
+
+    [[nodiscard]] Transaction& transaction() noexcept { return transaction_; }
+    [[nodiscard]] bool connected() const noexcept { return !connection_->handle().lost(); }
+
+    // A setting of the transaction says which one it is.
+    [[nodiscard]] bool intact() {
+        if (!connection_->handle().in_transaction()) { return false; }
+        const Answer answer = connection_->ask("SELECT current_setting('aftertouch.batch', true)");
+        return answer.text(0, 0) == batch_;
+    }
+
+    void mark_own_changes(const Position& since) {
+        const std::vector<Value> values{
+            Value{Cell::text(request_.pipeline)}, Value{Cell::integer(since.last)}};
+        connection_->run(dialect::mark_own, values);
+    }
+
+    // Sent with the commit, in one flush: nothing may stand between the two (L1).
+    void store(std::string_view text, std::int64_t version) {
+        if (!seen_) { static_cast<void>(head()); } // for its mark: nothing else was done
+        stored_ = text;
+        version_ = version;
+    }
+
+    void commit() {
+        own_mark_ = store_.store_and_commit(stored_, version_, log_->marks(), seen_);
+        read_ = false;
+        connection_->require_transaction(false);
+        keep_marks();
+        // What the handler wrote may be another pipeline's source.
+        wakers_.notify_all(&waker_);
+    }
+
+    void roll_back() noexcept {
+        read_ = false;
+        connection_->require_transaction(false);
+        connection_->roll_back();
+    }
+
+    void count_attempt(std::int64_t version) {
+        if (connection_->handle().idle()) { store_.count_attempt(version); }
+    }
+
+    void wake() noexcept { waker_.notify(); }
+    void interrupt() noexcept { connection_->handle().cancel(); }
+    bool wait(std::chrono::microseconds timeout) { return waker_.wait(timeout); }
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    // A look at the catalogs costs some milliseconds: it is had now and then, and when something is
+    // missing.
+    static constexpr std::chrono::seconds between_looks{1};
+    static constexpr std::chrono::seconds between_idle_looks{5};
+    [[nodiscard]] bool is_time(std::chrono::seconds pause) const {
+        return request_.schema != Schema::none && Clock::now() - looked_ > pause;
+    }
+    [[nodiscard]] std::vector<Difference> look() {
+        std::vector<Difference> differences;
+        if (request_.schema != Schema::none) { differences = manager_.plan().differences; }
+        suspicious_ = !differences.empty(); // until it is brought up again
+        looked_ = Clock::now();
+        return differences;
+    }
+
+    // A standby's snapshots don't tell which transactions run on the primary: changes would be
+    // lost.
+    void require_primary() {
+        const Answer answer = connection_->ask("SELECT pg_is_in_recovery()");
+        if (!answer.flag(0, 0)) { return; }
+        throw Error{Errc::read_only,
+            connection_->handle().name() +
+                " is a standby: a pipeline runs on the primary, where its checkpoint is written"};
+    }
+
+    [[nodiscard]] Usable judge(const ReadFacts& facts, const Position& position) {
+        if (facts.log != installed_.short_log) { return Usable::other_log; }
+        if (!facts.usable) { return Usable::pruned; }
+        std::int64_t highest = std::max(position.last, position.window ? position.window->last : 0);
+        for (const Mark& mark : log_->marks().all()) { highest = std::max(highest, mark.seq); }
+        if (facts.last >= highest) { return Usable::yes; }
+        log_->marks().clear();
+        return Usable::rewound;
+    }
+
+    void note_seen(std::int64_t number) { seen_ = std::max(seen_.value_or(0), number); }
+    void note_read() {
+        read_ = true;
+        note_seen(log_->facts().last);
+    }
+
+    void keep_marks() {
+        if (own_mark_) { log_->marks().add(*own_mark_); }
+        own_mark_.reset();
+        const auto checkpoint = checkpoint_from(stored_);
+        const auto position =
+            checkpoint ? Position::from(checkpoint->position) : std::optional<Position>{};
+        if (position) { log_->marks().trim(position->seen); }
+    }
+
+    void read_installation() {
+        const std::optional<InstalledCapture> found = manager_.find();
+        if (!found) {
+            throw Error{Errc::schema_mismatch,
+                connection_->handle().name() + " has no capture " + request_.capture.name +
+                    ": run the printed install script, or start with Schema::automatic"};
+        }
+        installed_ = *found;
+        Planner planner = manager_.planner();
+        const TableFacts facts = planner.catalog().table(request_.capture.table.name);
+        require_capturable(request_.capture, facts);
+        folds_.assign(request_.capture.table.key.size(), KeyFold::exact);
+        log_.emplace(*connection_, request_.capture, installed_.id, facts,
+            request_.skip_own_changes ? request_.pipeline : std::string{});
+        rows_.emplace(*connection_, request_.capture.table, request_.order, facts);
+    }
+
+    std::unique_ptr<Connection> connection_;
+    SessionRequest request_;
+    WakeList& wakers_;
+    Transaction transaction_;
+    SchemaManager manager_;
+    CheckpointStore store_;
+    Waker waker_;
+    InstalledCapture installed_;
+    std::vector<KeyFold> folds_;
+    std::optional<ChangeLog> log_;
+    std::optional<SourceRows> rows_;
+    Clock::time_point looked_{};
+    bool suspicious_ = false; // an object of the database was missing
+    std::uint64_t batches_ = 0;
+    std::string batch_;                // names the batch's transaction to the server
+    bool read_ = false;                // the log was read in it
+    std::optional<std::int64_t> seen_; // the log's last number before it wrote
+    std::optional<Mark> own_mark_;
+    std::string stored_; // the checkpoint that it writes
+    std::int64_t version_ = 0;
+};
+
+} // namespace aftertouch::postgres

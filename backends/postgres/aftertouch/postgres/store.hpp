@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <aftertouch/checkpoint.hpp>
+#include <aftertouch/error.hpp>
+#include <aftertouch/postgres/dialect.hpp>
+#include <aftertouch/postgres/position.hpp>
+#include <aftertouch/postgres/prepared.hpp>
+#include <aftertouch/postgres/statement.hpp>
+#include <aftertouch/value.hpp>
+
+/// \file
+/// Keeps the checkpoint of one pipeline, and the marks that its reads begin at.
+
+namespace aftertouch::postgres {
+
+/// The checkpoint row of one pipeline.
+class CheckpointStore {
+public:
+    CheckpointStore(Connection& connection, std::string pipeline)
+        : connection_{&connection}, pipeline_{std::move(pipeline)} {}
+
+    /// `marks` becomes what was stored beside it: right for the log that the text names.
+    [[nodiscard]] std::optional<StoredCheckpoint> load(Marks& marks) {
+        marks.clear();
+        values_.assign({name()});
+        const Answer answer = connection_->ask(dialect::load_checkpoint, values_);
+        if (answer.rows() == 0) { return std::nullopt; }
+        marks = Marks::from(answer.text(0, 3));
+        return StoredCheckpoint{
+            std::string{answer.text(0, 0)}, answer.number(0, 1), answer.number(0, 2)};
+    }
+
+    /// Writes the text over the row that still has `version`, or the first row if `version` is 0,
+    /// and this transaction's own mark if `seen` was the log's last number before it wrote; and
+    /// commits. Answers that mark.
+    ///
+    /// *Throws* `Error` (`fenced`) where another process was faster: then the server has skipped
+    /// the COMMIT.
+    std::optional<Mark> store_and_commit(std::string_view text, std::int64_t version,
+        const Marks& marks, std::optional<std::int64_t> seen) {
+        values_.assign({name(), Value{Cell::text(text)}});
+        if (version != 0) { values_.emplace_back(Cell::integer(version)); }
+        values_.emplace_back(Cell::text(marks.text()));
+        if (seen) {
+            values_.emplace_back(Cell::integer(*seen));
+        } else {
+            values_.emplace_back();
+        }
+        try {
+            const Answer answer = connection_->ask_and_commit(
+                version == 0 ? dialect::create_checkpoint : dialect::store_checkpoint, values_);
+            if (!seen) { return std::nullopt; }
+            return Mark{static_cast<std::uint64_t>(answer.number(0, 1)), *seen};
+        } catch (const Error& error) {
+            const std::string_view faster = version == 0 ? "23505" : "22012";
+            if (error.native_code() != detail::packed(faster)) { throw; }
+        }
+        throw Error{Errc::fenced, "pipeline " + pipeline_ +
+                                      " was moved on by another process over the same database: "
+                                      "run it in one process, or give each its own name"};
+    }
+
+    /// Counts one more failure of the batch behind the checkpoint with this version.
+    void count_attempt(std::int64_t version) {
+        values_.assign({name(), Value{Cell::integer(version)}});
+        connection_->run(dialect::count_attempt, values_);
+    }
+
+private:
+    [[nodiscard]] Value name() const { return Value{Cell::text(pipeline_)}; }
+
+    Connection* connection_;
+    std::string pipeline_;
+    std::vector<Value> values_;
+};
+
+} // namespace aftertouch::postgres

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+
+#include <support/catch.hpp>
+
+#include <aftertouch/postgres/position.hpp>
+
+using namespace aftertouch::postgres;
+
+TEST_CASE("postgres: a snapshot's text is read as it is written, and no other text is") {
+    for (const std::string text : {"1:1:", "10:20:", "10:20:10,14,19", "739:739:"}) {
+        const auto snapshot = Snapshot::from(text);
+        REQUIRE(snapshot);
+        CHECK(snapshot->text() == text);
+    }
+    for (const char* text : {"", ":", "::", "0:1:", "20:10:", "10:20", "10:20:9", "10:20:20",
+             "10:20:14,12", "10:20:12,12", "10:20:12,", "10:20:,12",
+             "10:20:12:", " 10:20:", "010:20:", "10:20:x", "-1:20:", "10:99999999999999999999:"}) {
+        INFO(text);
+        CHECK(!Snapshot::from(text));
+    }
+}
+
+TEST_CASE("postgres: a snapshot sees what had ended") {
+    const Snapshot snapshot = *Snapshot::from("10:20:12,15");
+    CHECK(snapshot.sees(9));
+    CHECK(snapshot.sees(11));
+    CHECK(snapshot.sees(19));
+    CHECK(!snapshot.sees(12));
+    CHECK(!snapshot.sees(15));
+    CHECK(!snapshot.sees(20));
+    CHECK(snapshot.has_ended_in(*Snapshot::from("12:20:12")));
+    CHECK(!snapshot.has_ended_in(*Snapshot::from("12:21:12,15")));
+    CHECK(!snapshot.has_ended_in(snapshot));
+}
+
+TEST_CASE("P4: a position of PostgreSQL has one text") {
+    for (const std::string text :
+        {"10-20-10,14_7", "10-20-_0", "10-20-12_7_12-25-_9_8.0", "10-20-_7_12-25-14_9_8.499"}) {
+        INFO(text);
+        const auto position = Position::from(text);
+        REQUIRE(position);
+        CHECK(position->text() == text);
+    }
+    for (const char* text : {"", "7", "10-20-_", "10-20-_7_", "10-20-_7_12-25-_9_8",
+             "10-20-_7_12-25-_9_8.", "10-20-_7_12-25-_9_8.0_", "10-20-_07", "10:20:_7", "10-20-_7 ",
+             "10-20-_-7", "10-20-_7_12-25-_9_8.4999999999"}) {
+        INFO(text);
+        CHECK(!Position::from(text));
+    }
+}
+
+TEST_CASE(
+    "K2: positions with the same numbers are one place, whatever transactions ended between") {
+    CHECK(*Position::from("10-20-12_7") == *Position::from("21-21-_7"));
+    CHECK(!(*Position::from("10-20-_7") == *Position::from("10-20-_8")));
+    CHECK(!(*Position::from("10-20-_7") == *Position::from("10-20-_7_12-25-_9_8.0")));
+    CHECK(*Position::from("10-20-12_7") < *Position::from("21-21-_7"));
+    CHECK(!(*Position::from("10-20-_7") < *Position::from("21-21-_7")));
+    CHECK(*Position::from("10-20-_7") < *Position::from("21-21-_8"));
+    CHECK(!(Position{} < Position{}));
+}
+
+TEST_CASE("P1: marks keep the lowest that is needed, and sixteen at most") {
+    Marks marks;
+    for (std::uint64_t xid = 100; xid < 200; ++xid) {
+        marks.add({xid, static_cast<std::int64_t>(xid) * 2});
+        marks.trim(*Snapshot::from("110:300:110"));
+        CHECK(marks.all().size() <= Marks::most);
+    }
+    CHECK(marks.all().front() == Mark{110, 220});
+    CHECK(marks.all().back() == Mark{199, 398});
+    CHECK(Marks::from(marks.text()).all() == marks.all());
+    CHECK(Marks::from("1.2,x").empty());
+    marks.trim(*Snapshot::from("300:300:"));
+    CHECK(marks.all() == std::vector<Mark>{{199, 398}});
+    CHECK(marks.arrays() == std::pair<std::string, std::string>{"{199}", "{398}"});
+}

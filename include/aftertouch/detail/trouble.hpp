@@ -19,8 +19,8 @@ namespace aftertouch::detail {
 struct StepFacts {
     Step step = Step::stop;
     bool in_doubt = false;    ///< a commit was sent
-    bool aborted = false; ///< the handler's time is over, since the pipeline is to stop, or its
-                          ///< connection is gone
+    bool aborted = false;     ///< the handler's time is over, since the pipeline is to stop, or its
+                              ///< connection is gone
     std::int64_t version = 0; ///< of the checkpoint before
 };
 

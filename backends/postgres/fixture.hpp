@@ -230,9 +230,6 @@ inline void mend_order(Database& database, std::int64_t id) {
 /// Whether a handler's COMMIT is prevented, and not only noticed.
 inline constexpr bool refuses_commits = false;
 
-/// Whether a handler's COMMIT is prevented, and not only noticed.
-inline constexpr bool refuses_commits = false;
-
 /// SQL that runs until it is interrupted.
 inline constexpr std::string_view endless = "SELECT pg_sleep(3600)";
 

@@ -46,7 +46,7 @@ END;
 
 -- An update that changes the key: deleted under the old, inserted under the new.
 -- Writes aftertouch_log. Undo: DROP TRIGGER.
-CREATE TRIGGER "aftertouch_account_rekey" AFTER UPDATE OF "id", "rowid", "oid", "_rowid_" ON "account"
+CREATE TRIGGER "aftertouch_account_rekey" AFTER UPDATE ON "account"
 WHEN NOT (OLD."id" IS NEW."id")
 BEGIN
   INSERT INTO "aftertouch_log" (capture, operation, at, k1) VALUES (1, 'D', julianday('now'), OLD."id");

@@ -47,7 +47,7 @@ END;
 
 -- Touches the rows that REPLACE may remove, for which no trigger runs. Costs a look-up in each
 -- unique index. Writes aftertouch_log. Undo: DROP TRIGGER.
-CREATE TRIGGER "aftertouch_account_images_rowid_guard" BEFORE UPDATE OF "id", "rowid", "oid", "_rowid_" ON "account"
+CREATE TRIGGER "aftertouch_account_images_rowid_guard" BEFORE UPDATE ON "account"
 WHEN OLD."id" IS NOT NEW."id"
 BEGIN
   INSERT INTO "aftertouch_log" (capture, operation, at, k1)
@@ -79,7 +79,7 @@ END;
 
 -- An update that changes the key: deleted under the old, inserted under the new.
 -- Writes aftertouch_log and aftertouch_image_2. Undo: DROP TRIGGER.
-CREATE TRIGGER "aftertouch_account_images_rekey" AFTER UPDATE OF "id", "rowid", "oid", "_rowid_" ON "account"
+CREATE TRIGGER "aftertouch_account_images_rekey" AFTER UPDATE ON "account"
 WHEN NOT (OLD."id" IS NEW."id")
 BEGIN
   INSERT INTO "aftertouch_log" (capture, operation, at, k1) VALUES (2, 'D', julianday('now'), OLD."id");

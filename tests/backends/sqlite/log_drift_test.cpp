@@ -114,6 +114,16 @@ TEST_CASE("B47: numbers that begin again are noticed, in the log and in the imag
     CHECK(lab.text("SELECT * FROM aftertouch_image_1") == "");
 }
 
+TEST_CASE("P5: a log that was pruned up to its newest row goes on") {
+    Lab lab;
+    lab.run("CREATE TABLE t (id INTEGER PRIMARY KEY)");
+    const at::Capture capture = capture_of("t", {"id"}, {"id"});
+    lab.install(capture);
+    lab.run("INSERT INTO t VALUES (1), (2); UPDATE aftertouch_meta SET pruned_through = 2;"
+            "DELETE FROM aftertouch_log WHERE seq < 2");
+    CHECK(lab.differences(capture) == "");
+}
+
 TEST_CASE("B47: a log that was emptied goes on counting") {
     Lab lab;
     const at::Capture capture = prepare(lab);

@@ -274,6 +274,36 @@ TEST_CASE("C3: a guard finds its rows by the index") {
     CHECK(scanned("UPDATE t SET v = 'g' WHERE gone = 1") >= 1000);
 }
 
+TEST_CASE("C2: a guard computes no term for a row that isn't in the index") {
+    Lab lab;
+    lab.run("CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER);"
+            "CREATE UNIQUE INDEX u ON t (abs(n)) WHERE n > -100");
+    lab.install(capture_of("t", {"id", "n"}, {"id"}, GENERATE(false, true)));
+    CHECK(lab.attempt("INSERT INTO t VALUES (1, -9223372036854775808)") == SQLITE_OK);
+    CHECK(lab.attempt("INSERT INTO t VALUES (2, 7)") == SQLITE_OK);
+    CHECK(lab.attempt("UPDATE t SET n = -9223372036854775808 WHERE id = 2") == SQLITE_OK);
+}
+
+TEST_CASE("C3: a guard looks at indexes whose condition names the row's number") {
+    Lab lab;
+    lab.run("CREATE TABLE t (id INTEGER PRIMARY KEY, a); CREATE UNIQUE INDEX u ON t (a) WHERE "
+            "rowid > 5; INSERT INTO t VALUES (1, 1), (10, 1)");
+    const at::Capture capture = capture_of("t", {"id", "a"}, {"id"}, GENERATE(false, true));
+    lab.install(capture);
+    CHECK(lab.escaped(capture, "UPDATE OR REPLACE t SET id = 11 WHERE id = 1") == "");
+}
+
+TEST_CASE("C3: a key that a BEFORE trigger of theirs changes, and no column list names") {
+    Lab lab;
+    lab.run("CREATE TABLE t (id TEXT NOT NULL PRIMARY KEY, v); INSERT INTO t VALUES ('a', 1);"
+            "CREATE TRIGGER usr BEFORE UPDATE OF v ON t WHEN OLD.id = 'a' BEGIN "
+            "UPDATE t SET id = 'b' WHERE id = 'a'; END");
+    const at::Capture capture = capture_of("t", {"id", "v"}, {"id"}, true);
+    lab.install(capture);
+    lab.run("UPDATE t SET v = 2 WHERE id = 'a'");
+    CHECK(lab.text("SELECT a2 FROM aftertouch_image_1 ORDER BY seq DESC LIMIT 1") == "2");
+}
+
 TEST_CASE("C3: a guard isn't led astray by an index that finds every row") {
     Lab lab;
     lab.run("CREATE TABLE t (region TEXT NOT NULL, num INTEGER NOT NULL, bal INTEGER, email TEXT,"

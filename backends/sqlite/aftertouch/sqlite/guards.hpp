@@ -73,7 +73,8 @@ public:
     [[nodiscard]] std::string renumber() const {
         const std::string found = rowid(true);
         const std::string text = body(true, [&](const GuardedIndex& guarded) {
-            return detail::has_name(guarded.columns, facts_.rowid_alias);
+            return detail::has_name(guarded.columns, facts_.rowid_alias) ||
+                   names_rowid(guarded.index.predicate, facts_);
         });
         return text.empty() && !found.empty() ? whole_row() + found : text + found;
     }
@@ -137,21 +138,20 @@ private:
         const bool one_row = !row_.may_be_two(guarded, update);
         // SQLite looks up `=` in the index; behind IN it may rather scan another one.
         const std::string is = one_row ? " = (SELECT " : " IN (SELECT ";
+        const std::string& predicate = guarded.index.predicate;
+        const bool known = !predicate.empty() && !names_rowid(predicate, facts_);
+        // SQLite computes a term for rows of the index alone: for another one it may fail.
+        const std::string where = known ? " WHERE " + predicate : std::string{};
         for (const UniqueIndex::Term& term : guarded.index.terms) {
             found += (found.empty() ? "(" : " AND (") + term.expression + ") COLLATE " +
                      quoted(term.collation);
             const ColumnFacts* column = facts_.column(term.column);
             const bool plain = !term.column.empty() && column->generated.empty();
             found += plain ? " = " + row_.value_of(*column)
-                           : is + term.expression + " FROM " + row + ')';
+                           : is + term.expression + " FROM " + row + where + ')';
         }
-        if (const std::string& predicate = guarded.index.predicate; !predicate.empty()) {
-            found += " AND (" + predicate + ')';
-            if (!names_rowid(predicate, facts_)) {
-                found += "\n      AND 1 IN (SELECT CASE WHEN " + predicate + " THEN 1 END FROM " +
-                         row + ')';
-            }
-        }
+        if (!predicate.empty()) { found += " AND (" + predicate + ')'; }
+        if (known) { found += "\n      AND EXISTS (SELECT 1 FROM " + row + where + ')'; }
         all.push_back({found, one_row});
         add_touches_by_default(all, guarded);
     }

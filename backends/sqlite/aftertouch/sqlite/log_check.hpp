@@ -55,7 +55,7 @@ namespace aftertouch::sqlite {
     return catalog
                .number("SELECT coalesce((SELECT min(seq) FROM " +
                        dialect::own(catalog.schema(), "log") +
-                       ") <= pruned_through, 0) OR coalesce((" +
+                       ") < pruned_through, 0) OR coalesce((" +
                        dialect::high_water(catalog.schema()) + "), 0) < pruned_through FROM " +
                        dialect::own(catalog.schema(), "meta"))
                .value_or(0) != 0;

@@ -74,6 +74,8 @@ public:
     ~Session() {
         wakers_.remove(waker_);
         roll_back();
+        const auto guard = lock(); // what it has prepared is of the shared connection
+        snapshot_.reset();
         if (!shared_) { sqlite3_busy_handler(handle(), nullptr, nullptr); }
     }
 

@@ -83,7 +83,7 @@ public:
         }
         if (which.contains(Operation::updated)) {
             all.push_back(trigger("update", "AFTER UPDATE", same_key(), append('U', "OLD", "NEW")));
-            all.push_back(trigger("rekey", "AFTER UPDATE" + of_key(), "NOT (" + same_key() + ")",
+            all.push_back(trigger("rekey", "AFTER UPDATE", "NOT (" + same_key() + ")",
                 append('D', "OLD", {}) + append('I', {}, "NEW")));
         }
         if (which.contains(Operation::deleted)) {
@@ -108,12 +108,12 @@ private:
                 trigger("update_guard", "BEFORE UPDATE" + of(guards_.update_columns()), "", body));
         }
         if (const std::string body = guards_.renumber(); !body.empty()) {
-            all.push_back(trigger(
-                "rowid_guard", "BEFORE UPDATE" + of(rowid_names()), guards_.renumbered(), body));
+            all.push_back(trigger("rowid_guard", "BEFORE UPDATE", guards_.renumbered(), body));
         }
     }
 
-    // ` OF "a", "b"`: a trigger that isn't concerned costs nothing then.
+    // ` OF "a", "b"`: a trigger that isn't concerned costs nothing then. Not for keys: a BEFORE
+    // trigger of theirs may change one that the statement doesn't name.
     [[nodiscard]] static std::string of(const std::vector<std::string>& columns) {
         std::string text;
         for (const std::string& column : columns) {
@@ -121,26 +121,6 @@ private:
         }
         return text;
     }
-    // All that an UPDATE may call the number of a row by.
-    [[nodiscard]] std::vector<std::string> rowid_names() const {
-        std::vector<std::string> names{"rowid", "oid", "_rowid_"};
-        if (!facts_.rowid_alias.empty()) { names.insert(names.begin(), facts_.rowid_alias); }
-        return names;
-    }
-    // A generated part of a key changes without being named.
-    [[nodiscard]] std::string of_key() const {
-        std::vector<std::string> names;
-        for (const std::size_t part : capture_.table.key) {
-            const std::string& name = capture_.table.columns[part].name;
-            if (!facts_.column(name)->generated.empty()) { return {}; }
-            if (detail::same_name(name, facts_.rowid_alias)) {
-                detail::add_names(names, rowid_names());
-            }
-            detail::add_names(names, {name});
-        }
-        return of(names);
-    }
-
     [[nodiscard]] SchemaObject trigger(std::string_view moment, std::string_view when,
         const std::string& condition, const std::string& body) const {
         SchemaObject object{"trigger", trigger_name(capture_, moment), {}, {}};

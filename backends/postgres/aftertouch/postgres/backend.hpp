@@ -100,7 +100,8 @@ private:
         const Answer answer = connection_.ask(dialect::all_marks);
         Marks all;
         for (std::size_t i = 0; i < answer.rows(); ++i) {
-            for (const Mark& mark : Marks::from(answer.text(i, 0)).all()) { all.add(mark); }
+            const Marks some = Marks::from(answer.text(i, 0));
+            for (const Mark& mark : some.all()) { all.add(mark); }
         }
         return all;
     }

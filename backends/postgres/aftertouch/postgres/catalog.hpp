@@ -117,6 +117,7 @@ public:
             "p.pronamespace WHERE t.tgrelid = $1::oid AND NOT t.tgisinternal ORDER BY t.tgname",
             oid);
         std::vector<TriggerFacts> found;
+        found.reserve(answer.rows());
         for (std::size_t i = 0; i < answer.rows(); ++i) {
             found.push_back({std::string{answer.text(i, 0)}, std::string{answer.text(i, 1)},
                 answer.number(i, 2), std::string{answer.text(i, 3)}, std::string{answer.text(i, 4)},

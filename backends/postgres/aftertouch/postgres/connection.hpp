@@ -196,8 +196,10 @@ public:
         name_ = detail::value_of(parameters_, "dbname");
         if (name_.empty()) { name_ = "the database"; }
         if (!host.empty()) { name_ += " at " + host; }
+        // NOLINTNEXTLINE(concurrency-mt-unsafe): libpq reads the environment at the same moment
+        const bool is_given = std::getenv("PGSSLMODE") != nullptr;
         if (detail::value_of(parameters_, "sslmode").empty() && detail::is_remote(host) &&
-            std::getenv("PGSSLMODE") == nullptr) {
+            !is_given) {
             parameters_.emplace_back("sslmode", "verify-full");
         }
         connect();

@@ -104,7 +104,7 @@ public:
             name = prepared(sql).name;
             commit = prepared("COMMIT").name;
         }
-        Arguments nothing;
+        const Arguments nothing;
         const bool sent = PQenterPipelineMode(server) == 1 && send(sql, name, arguments_) &&
                           send("COMMIT", commit, nothing) && PQpipelineSync(server) == 1;
         detail::ResultPointer first = next_result();

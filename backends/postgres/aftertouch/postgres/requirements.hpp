@@ -31,6 +31,7 @@ namespace detail {
 
 [[nodiscard]] inline bool is_key(const TableFacts& facts, const Capture& capture) {
     std::vector<std::string> wanted;
+    wanted.reserve(capture.table.key.size());
     for (const std::size_t part : capture.table.key) {
         wanted.push_back(capture.table.columns[part].name);
     }

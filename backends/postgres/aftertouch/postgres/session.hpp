@@ -85,7 +85,7 @@ public:
             // Nothing may come because a trigger is gone.
             if (is_time(between_idle_looks) && !look().empty()) { return std::nullopt; }
             log_->begin_batch();
-            std::optional<Position> end = log_->pass(from);
+            const std::optional<Position> end = log_->pass(from);
             return judge(log_->facts(), from) == Usable::yes ? end : std::nullopt;
         } catch (const Error& error) {
             if (!detail::is_missing_object(error)) { throw; }

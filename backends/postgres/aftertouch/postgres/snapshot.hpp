@@ -38,6 +38,7 @@ public:
             if (form == Form::text || form == Form::blob) { sized.push_back(i); }
         }
         std::vector<std::string> types;
+        types.reserve(table.key.size());
         for (const std::size_t part : table.key) {
             types.push_back(facts.column(table.columns[part].name)->type);
         }

@@ -221,7 +221,7 @@ inline void append_real(std::string& out, double real) {
         out += real < 0 ? "-Infinity" : "Infinity";
     } else {
         char digits[32];
-        const auto end = std::to_chars(digits, digits + sizeof digits, real).ptr;
+        char* const end = std::to_chars(digits, digits + sizeof digits, real).ptr;
         out.append(digits, end);
     }
 }

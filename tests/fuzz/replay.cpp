@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A target without libFuzzer: runs what lies in a folder, then changes of it that a seed repeats.
 //
-//   replay FOLDER [ROUNDS]     AFTERTOUCH_SEED=n repeats a run
+//   replay FOLDER [ROUNDS]     AFTERTOUCH_SEED=n repeats a run; AFTERTOUCH_SOAK=night goes 50 times
+//   as long
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -12,6 +13,8 @@
 #include <random>
 #include <string>
 #include <vector>
+
+#include <support/soak.hpp>
 
 #include "fuzz.hpp"
 
@@ -64,13 +67,12 @@ int main(int count, char** words) {
     if (count < 2) { return 2; }
     const std::vector<std::string> inputs = corpus(words[1]);
     if (inputs.empty()) { return 2; }
-    const char* given = std::getenv("AFTERTOUCH_SEED");
-    const std::uint64_t seed =
-        given == nullptr ? std::random_device{}() : std::strtoull(given, nullptr, 10);
+    const std::uint64_t seed = test::chosen_seed();
     std::fprintf(stderr, "AFTERTOUCH_SEED=%llu\n", static_cast<unsigned long long>(seed));
     for (const std::string& input : inputs) { run(input); }
     Random random{seed};
-    for (long rounds = count < 3 ? 0 : std::atol(words[2]); rounds > 0; --rounds) {
+    const long by_day = count < 3 ? 0 : std::atol(words[2]);
+    for (long rounds = test::is_night() ? 50 * by_day : by_day; rounds > 0; --rounds) {
         run(changed(inputs, random));
     }
 }

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fstream>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +13,8 @@
 #include <csignal>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <support/soak.hpp>
 
 /// \file
 /// What one course of the soak is, what it came to, and a program that takes part in it.
@@ -24,12 +25,7 @@ namespace soak {
 [[nodiscard]] inline std::int64_t wanted_changes() {
     const char* text = std::getenv("AFTERTOUCH_SOAK");
     if (text == nullptr) { return 200'000; }
-    return std::string{text} == "night" ? 10'000'000 : std::max(1'000LL, std::atoll(text));
-}
-
-[[nodiscard]] inline std::uint64_t wanted_seed() {
-    const char* text = std::getenv("AFTERTOUCH_SEED");
-    return text == nullptr ? std::random_device{}() : std::strtoull(text, nullptr, 10);
+    return test::is_night() ? 10'000'000 : std::max(1'000LL, std::atoll(text));
 }
 
 struct Course {
@@ -39,7 +35,7 @@ struct Course {
     std::vector<std::string> follower{}; ///< words for the follower
     std::string sabotage{};   ///< SQL behind the library's back, before the writers begin
     bool drop_guards = false; ///< the triggers against REPLACE are taken off
-    std::uint64_t seed = wanted_seed();
+    std::uint64_t seed = test::chosen_seed();
 };
 
 struct Verdict {

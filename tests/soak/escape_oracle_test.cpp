@@ -2,11 +2,11 @@
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
-#include <random>
 #include <string>
 
 #include <soak/oracle.hpp>
 #include <support/catch.hpp>
+#include <support/soak.hpp>
 
 // Random statements over random tables: none may change a row that the log doesn't name.
 //
@@ -24,20 +24,15 @@ using test::Shape;
 using test::ShapeMaker;
 using test::StatementMaker;
 
-std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
-    const char* text = std::getenv(variable);
-    return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
 std::uint64_t seed() {
-    static const std::uint64_t chosen = number_from("AFTERTOUCH_SEED", std::random_device{}());
+    static const std::uint64_t chosen = test::chosen_seed();
     return chosen;
 }
 
 std::uint64_t statements() {
-    const char* soak = std::getenv("AFTERTOUCH_SOAK");
-    const bool night = soak != nullptr && std::string{soak} == "night";
-    return number_from("AFTERTOUCH_STATEMENTS", night ? 2'000'000 : 120'000);
+    const char* text = std::getenv("AFTERTOUCH_STATEMENTS");
+    if (text != nullptr) { return std::strtoull(text, nullptr, 10); }
+    return test::is_night() ? 2'000'000 : 120'000;
 }
 
 // A table that SQLite accepts: some combinations it doesn't.

@@ -304,6 +304,17 @@ TEST_CASE("C3: a key that a BEFORE trigger of theirs changes, and no column list
     CHECK(lab.text("SELECT a2 FROM aftertouch_image_1 ORDER BY seq DESC LIMIT 1") == "2");
 }
 
+TEST_CASE("C3: an index over nothing but generated columns is guarded") {
+    Lab lab;
+    lab.run(
+        "CREATE TABLE t (g TEXT AS (1), id INTEGER PRIMARY KEY, v);"
+        "CREATE UNIQUE INDEX u ON t (lower(g)) WHERE g IS NOT 2; INSERT INTO t VALUES (1, 'a')");
+    const at::Capture capture = capture_of("t", {"id", "v"}, {"id"}, GENERATE(false, true));
+    lab.install(capture);
+    CHECK(lab.escaped(capture, "REPLACE INTO t VALUES (2, 'b')") == "");
+    CHECK(lab.text("SELECT id FROM t") == "2");
+}
+
 TEST_CASE("C3: a guard isn't led astray by an index that finds every row") {
     Lab lab;
     lab.run("CREATE TABLE t (region TEXT NOT NULL, num INTEGER NOT NULL, bal INTEGER, email TEXT,"

@@ -248,6 +248,13 @@ private:
         for (const GuardedIndex& guarded : guarded_) {
             if (row_.needs_table(guarded)) { detail::add_names(columns, guarded.columns); }
         }
+        // No table consists of generated columns alone; one that is stored stands beside them.
+        const auto is_stored = [&](const ColumnFacts& column) { return column.generated.empty(); };
+        if (!columns.empty() && std::none_of(columns.begin(), columns.end(), [&](const auto& name) {
+                return is_stored(*facts_.column(name));
+            })) {
+            columns.push_back(std::ranges::find_if(facts_.columns, is_stored)->name);
+        }
         return columns;
     }
 

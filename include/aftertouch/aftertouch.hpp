@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <aftertouch/database.hpp>
 #include <aftertouch/install.hpp>
 #include <aftertouch/pipeline.hpp>
 #include <aftertouch/transaction.hpp>

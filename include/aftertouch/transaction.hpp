@@ -118,7 +118,7 @@ public:
 
     /// The client library's own handle, for what this class doesn't offer. *Threads*: the one that
     /// this transaction was handed to.
-    [[nodiscard]] auto native() const noexcept { return connection_->handle().get(); }
+    [[nodiscard]] auto native() const { return connection_->native(); }
 
     /// Whether the pipeline is asked to stop: a handler that takes long should throw, or return
     /// early.

@@ -172,6 +172,56 @@ TEST_CASE("K3: a large statement comes as pods, and in batches") {
     CHECK(db.images.take().size() == 2345 + 508);
 }
 
+TEST_CASE("P2: rows of one change and of many come in order, whatever the batches' size") {
+    Captured db;
+    Texts expected;
+    const auto insert = [&](int from, int count) {
+        db.database.execute("INSERT INTO item SELECT i, '', 0 FROM generate_series(" +
+                            std::to_string(from) + ", " + std::to_string(from + count - 1) +
+                            ") AS i");
+        for (int i = from; i < from + count; ++i) { expected.push_back("I" + std::to_string(i)); }
+    };
+    int next = 1;
+    for (const int count : {1, 1, 1, 12, 1, 700, 1, 1, 9, 8, 1, 1, 1, 30}) {
+        insert(next, count);
+        next += count;
+    }
+    for (const std::size_t size : {1U, 2U, 7U, 100U, 500U}) {
+        CAPTURE(size);
+        Texts told;
+        at::Options options{.name = "sized", .begin = at::Begin::now, .batch_size = size};
+        at::Pipeline pipeline{at::source<Item>(),
+            [&](const at::Batch<Item>& batch, Tx&) {
+                CHECK(batch.changes().size() <= size);
+                for (const at::Change<Item>& change : batch.changes()) {
+                    told.push_back(
+                        static_cast<char>(change.operation()) + std::to_string(change.key()));
+                }
+            },
+            db.database, options};
+        pipeline.run_once();
+        pipeline.rewind(at::Timestamp{});
+        pipeline.drain();
+        CHECK(told == expected);
+    }
+}
+
+TEST_CASE("K3: images that are too large for one read come whole, and in order") {
+    Captured db;
+    constexpr int megabytes = 3;
+    for (int i = 1; i <= 9; ++i) {
+        db.database.execute("INSERT INTO item VALUES ($1, repeat('x', $2::integer) || $3, 0)", i,
+            megabytes * 1'000'000, std::to_string(i));
+    }
+    const Texts told = db.images.take();
+    REQUIRE(told.size() == 9);
+    for (std::size_t i = 0; i < told.size(); ++i) {
+        CHECK(told[i].size() == 4 + megabytes * 1'000'000);
+        CHECK(told[i].substr(0, 3) == "I" + std::to_string(i + 1) + '+');
+        CHECK(told[i].back() == static_cast<char>('1' + i));
+    }
+}
+
 TEST_CASE(
     "C2: a writer that owns nothing, under a hostile search path, is captured and unhindered") {
     Captured db;

@@ -76,3 +76,26 @@ TEST_CASE("P1: marks keep the lowest that is needed, and sixteen at most") {
     CHECK(marks.all() == std::vector<Mark>{{199, 398}});
     CHECK(marks.arrays() == std::pair<std::string, std::string>{"{199}", "{398}"});
 }
+
+TEST_CASE("P1: a search begins where the oldest of what is new may have begun") {
+    Marks marks;
+    CHECK(marks.search_begin({10, 20, {}}, {30, 30, {}}) == 0); // nothing is known
+    for (const Mark mark : {Mark{5, 50}, Mark{12, 60}, Mark{20, 70}, Mark{25, 80}}) {
+        marks.add(mark);
+    }
+    CHECK(marks.search_begin({20, 20, {}}, {30, 30, {}}) == 70);
+    CHECK(marks.search_begin({12, 20, {12, 14}}, {12, 30, {12, 14}}) == 70); // they still run
+    CHECK(marks.search_begin({12, 20, {12, 14}}, {12, 30, {12}}) == 60);     // 14 has ended
+    CHECK(marks.search_begin({8, 20, {8}}, {30, 30, {}}) == 50);
+    CHECK(marks.search_begin({3, 4, {}}, {30, 30, {}}) == 0);
+}
+
+TEST_CASE("P5: a snapshot sees all of another one, or not") {
+    const Snapshot seen{10, 20, {10, 15}};
+    CHECK(seen.sees_all_of({10, 20, {10, 15}}));
+    CHECK(seen.sees_all_of({10, 16, {10, 15}}));
+    CHECK(seen.sees_all_of({9, 12, {9, 10}}));
+    CHECK_FALSE(seen.sees_all_of({16, 20, {}}));       // 10 and 15 have ended in it
+    CHECK_FALSE(seen.sees_all_of({15, 20, {15}}));     // 10 has
+    CHECK_FALSE(seen.sees_all_of({10, 21, {10, 15}})); // 20 may have
+}

@@ -15,26 +15,34 @@
 
 #include <aftertouch/backend.hpp>
 #include <aftertouch/capture.hpp>
-#include <aftertouch/detail/handler_scope.hpp>
+#include <aftertouch/database.hpp>
+#include <aftertouch/detail/refusals.hpp>
 #include <aftertouch/detail/waker.hpp>
-#include <aftertouch/dml.hpp>
-#include <aftertouch/error.hpp>
 #include <aftertouch/postgres/dialect.hpp>
 #include <aftertouch/postgres/position.hpp>
 #include <aftertouch/postgres/prepared.hpp>
 #include <aftertouch/postgres/schema.hpp>
 #include <aftertouch/postgres/session.hpp>
-#include <aftertouch/transaction.hpp>
+#include <aftertouch/postgres/types.hpp>
 
 /// \file
 /// The PostgreSQL database that an application opens, writes through, and runs pipelines on.
 
 namespace aftertouch::postgres {
 
+/// What `DatabaseCalls` needs to know.
+struct Engine {
+    using Connection = postgres::Connection;
+    using SchemaManager = postgres::SchemaManager;
+    static constexpr std::string_view begin = "BEGIN";
+    static constexpr std::string_view how_to_run = "psql -v ON_ERROR_STOP=1 -f this";
+    static constexpr auto declared_type = &postgres::declared_type;
+};
+
 /// A PostgreSQL database, the primary.
 ///
-/// The application's calls share one connection, one after the other; each pipeline opens a
-/// connection of its own.
+/// The application's calls, those of `DatabaseCalls`, share one connection, one after the other;
+/// each pipeline opens a connection of its own.
 ///
 /// \code
 /// aftertouch::postgres::Database shop{"host=/run/postgresql dbname=shop"};
@@ -42,79 +50,11 @@ namespace aftertouch::postgres {
 /// "ada", 12.5);
 /// \endcode
 ///
-/// *Threads*: any. From inside a handler every call throws `Error` (`wrong_thread`): a handler has
-/// its own transaction. *Lifetime*: must outlive its pipelines.
-class Database {
+/// *Threads*: any. *Lifetime*: must outlive its pipelines.
+class Database : public DatabaseCalls<Database, Engine> {
 public:
     using Session = postgres::Session;
-    using Transaction = aftertouch::Transaction<Connection>;
 
-private:
-    template <class Work>
-    auto with_connection(std::string_view call, Work work) {
-        aftertouch::detail::HandlerScope::refuse(this, call);
-        const std::lock_guard guard{mutex_};
-        connection_.revive();
-        const NotifyAfter notify{*this};
-        return work(connection_);
-    }
-
-    template <class Work>
-    auto with_transaction(std::string_view call, Work work) {
-        return with_connection(call, [&](Connection& connection) {
-            static constexpr std::atomic<bool> never{false};
-            Transaction tx{connection, never};
-            return work(tx);
-        });
-    }
-
-    template <class Work>
-    auto with_manager(std::string_view call, const Capture& capture, Work work) {
-        return with_connection(call, [&](Connection& connection) {
-            SchemaManager manager{connection, capture};
-            return work(manager);
-        });
-    }
-
-    [[nodiscard]] static Script whole(const Script& script) {
-        return script.in_transaction("Run with: psql -v ON_ERROR_STOP=1 -f this; then it runs "
-                                     "whole or not at all.",
-            "BEGIN");
-    }
-
-    [[nodiscard]] InstalledCapture require(SchemaManager& manager, const Capture& capture) const {
-        if (auto installed = manager.find()) { return *std::move(installed); }
-        throw Error{Errc::schema_mismatch,
-            name() + " has no capture " + capture.name + " yet: start the pipeline first"};
-    }
-
-    [[noreturn]] void refuse_pruned(std::string_view what) const {
-        throw Error{Errc::invalid_argument,
-            name() + ": its log doesn't reach back to this " + std::string{what} +
-                " any more, or never did: rewind to a time or an event id of this database that "
-                "isn't pruned, or rebuild()"};
-    }
-
-    // What every pipeline knows of the log's numbers is true for all.
-    [[nodiscard]] Marks all_marks() {
-        const Answer answer = connection_.ask(dialect::all_marks);
-        Marks all;
-        for (std::size_t i = 0; i < answer.rows(); ++i) {
-            const Marks some = Marks::from(answer.text(i, 0));
-            for (const Mark& mark : some.all()) { all.add(mark); }
-        }
-        return all;
-    }
-
-    // Wakes the pipelines if something was written.
-    struct NotifyAfter {
-        Database& database;
-        ~NotifyAfter() {
-            if (database.connection_.wrote()) { database.wakers_.notify_all(); }
-        }
-    };
-
-public:
     /// Connects. *Throws* `Error` (`connection_lost`, `database`), never with a secret in it.
     explicit Database(Parameters parameters, Options options = {})
         : parameters_{std::move(parameters)},
@@ -126,58 +66,8 @@ public:
     explicit Database(const char* connection_string, Options options = {})
         : Database{std::string{connection_string}, options} {}
 
-    Database(const Database&) = delete;
-    Database& operator=(const Database&) = delete;
-
     /// Database and host, as they appear in messages.
     [[nodiscard]] const std::string& name() const noexcept { return connection_.handle().name(); }
-
-    /// Runs a statement with $1, $2, ..., or without arguments several; says how many rows the last
-    /// one wrote.
-    template <Mapped... Arguments>
-    std::int64_t execute(std::string_view sql, const Arguments&... arguments) {
-        return with_transaction(
-            "Database::execute", [&](Transaction& tx) { return tx.execute(sql, arguments...); });
-    }
-
-    /// All rows of a query; columns go to the fields of `R` by their order.
-    template <Row R, Mapped... Arguments>
-    [[nodiscard]] std::vector<R> query(
-        type_t<R> row, std::string_view sql, const Arguments&... arguments) {
-        return with_transaction(
-            "Database::query", [&](Transaction& tx) { return tx.query(row, sql, arguments...); });
-    }
-
-    /// Runs `work(transaction)` in one transaction, committed when it returns and rolled back when
-    /// it throws. Answers what `work` answers.
-    template <class Work>
-    std::invoke_result_t<Work&, Transaction&> transaction(Work&& work) {
-        return with_transaction("Database::transaction", [&](Transaction& tx) {
-            begin();
-            const aftertouch::detail::HandlerScope scope{this};
-            try {
-                if constexpr (std::is_void_v<std::invoke_result_t<Work&, Transaction&>>) {
-                    work(tx);
-                    commit();
-                } else {
-                    auto answer = work(tx);
-                    commit();
-                    return answer;
-                }
-            } catch (...) {
-                connection_.require_transaction(false);
-                connection_.roll_back();
-                throw;
-            }
-        });
-    }
-
-    /// Creates the table of an entity where it is missing: for derived tables and examples. An
-    /// existing table stays as it is.
-    template <Entity T>
-    void create_table(type_t<T> = {}) {
-        execute(dml::create_table(table_of<T>(), declared_type));
-    }
 
     /// \name For pipelines and for install.hpp
     /// @{
@@ -214,7 +104,7 @@ public:
             const std::vector<Value> values{
                 Value{Cell::timestamp(time.time_since_epoch().count())}};
             const Answer answer = connection_.ask(dialect::snapshot_before, values);
-            if (!answer.flag(0, 3)) { refuse_pruned("time"); }
+            if (!answer.flag(0, 3)) { aftertouch::detail::refuse_pruned(name(), "time"); }
             const std::string running{answer.text(0, 1)};
             const std::string xmax{answer.text(0, 0)};
             const std::string xmin = running.substr(0, running.find(','));
@@ -230,24 +120,15 @@ public:
             const auto position = Position::from(
                 event_id.starts_with(prefix) ? event_id.substr(prefix.size()) : event_id);
             if (position) {
-                const std::vector<Value> values{Value{Cell::text(position->seen.text())}};
-                const Answer answer =
-                    connection_.ask(dialect::check_position(installed.id), values);
-                if (answer.rows() != 0 && answer.flag(0, 1) &&
-                    answer.number(0, 2) >= position->last) {
+                const Answer facts = connection_.ask(dialect::facts(installed.id));
+                const auto through = Snapshot::from(facts.text(0, 1));
+                if (facts.number(0, 2) >= position->last &&
+                    (!through || position->seen.sees_all_of(*through))) {
                     return position->text();
                 }
             }
-            refuse_pruned("place");
+            aftertouch::detail::refuse_pruned(name(), "place");
         });
-    }
-    [[nodiscard]] Script install_script(const Capture& capture) {
-        return with_manager("install_script", capture,
-            [](SchemaManager& manager) { return whole(manager.plan().script); });
-    }
-    [[nodiscard]] Script remove_script(const Capture& capture) {
-        return with_manager("remove_script", capture,
-            [](SchemaManager& manager) { return whole(manager.removal()); });
     }
     [[nodiscard]] Script status_script() const {
         Script script;
@@ -255,33 +136,36 @@ public:
             std::string{dialect::status});
         return script;
     }
-    [[nodiscard]] std::vector<Difference> differences(const Capture& capture) {
-        return with_manager(
-            "verify", capture, [](SchemaManager& manager) { return manager.plan().differences; });
-    }
-    bool install(const Capture& capture, Schema mode) {
-        return with_manager(
-            "install", capture, [&](SchemaManager& manager) { return manager.bring_up(mode); });
-    }
-    void remove(const Capture& capture) {
-        with_manager(
-            "remove", capture, [](SchemaManager& manager) { return manager.remove(), true; });
-    }
     /// @}
 
 private:
-    void begin() {
-        if (!connection_.handle().idle()) {
-            throw Error{Errc::invalid_argument,
-                name() + ": a transaction was begun by execute(\"BEGIN\") and is open still: end "
-                         "it before transaction()"};
+    friend DatabaseCalls<Database, Engine>;
+
+    // Wakes the pipelines if something was written.
+    struct NotifyAfter {
+        Database& database;
+        ~NotifyAfter() {
+            if (database.connection_.wrote()) { database.wakers_.notify_all(); }
         }
-        connection_.run("BEGIN");
-        connection_.require_transaction(true);
+    };
+
+    template <class Work>
+    std::invoke_result_t<Work&, Connection&> with_connection(Work& work) {
+        const std::lock_guard guard{mutex_};
+        connection_.revive();
+        const NotifyAfter notify{*this};
+        return work(connection_);
     }
-    void commit() {
-        connection_.run("COMMIT");
-        connection_.require_transaction(false);
+
+    // What every pipeline knows of the log's numbers is true for all.
+    [[nodiscard]] Marks all_marks() {
+        const Answer answer = connection_.ask(dialect::all_marks);
+        Marks all;
+        for (std::size_t i = 0; i < answer.rows(); ++i) {
+            const Marks some = Marks::from(answer.text(i, 0));
+            for (const Mark& mark : some.all()) { all.add(mark); }
+        }
+        return all;
     }
 
     Parameters parameters_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -45,7 +46,8 @@ public:
         images_ = capture.images;
         new_window_ = dialect::read_new_window(read);
         window_ = dialect::read_window(read);
-        check_ = dialect::check_position(id);
+        window_of_rows_ = dialect::read_window_of_rows(read);
+        facts_sql_ = dialect::facts(id);
         std::vector<std::string> types;
         std::vector<std::string> collations;
         for (const std::size_t part : capture.table.key) {
@@ -75,10 +77,7 @@ public:
 
     /// Asks what a read would say, without reading.
     [[nodiscard]] ReadFacts check(const Position& position) {
-        values_.assign({text(position.seen.text())});
-        const Answer answer = connection_->ask(check_, values_);
-        if (answer.rows() == 0) { return {{}, false, 0}; }
-        return {std::string{answer.text(0, 0)}, answer.flag(0, 1), answer.number(0, 2)};
+        return facts_of(connection_->ask(facts_sql_), position.seen);
     }
 
     /// The end of the log, if there is no change of this capture between `from` and it.
@@ -124,7 +123,7 @@ private:
         std::size_t rows = 0;
         bool used_up = true;
     };
-    static constexpr std::size_t first_column = 5; // behind the facts
+    static constexpr std::size_t facts_in_front = 5;
 
     [[nodiscard]] static Value text(std::string_view bytes) { return Value{Cell::text(bytes)}; }
     [[nodiscard]] static Value integer(std::int64_t number) { return Value{Cell::integer(number)}; }
@@ -154,38 +153,84 @@ private:
 
     // Reads log rows behind `at` that hold `wanted` changes into items_; opens a window if none is.
     Chunk read_chunk(Position& at, std::size_t wanted) {
-        const std::int32_t skipped = at.window ? at.window->item : 0;
-        const auto [xids, numbers] = marks_.arrays();
-        const std::int64_t limit = static_cast<std::int64_t>(wanted) + skipped;
-        values_.assign({text(at.seen.text()), text(xids), text(numbers), integer(limit)});
-        if (at.window) {
-            values_.push_back(text(at.window->until.text()));
-            values_.push_back(integer(at.window->last));
-            values_.push_back(integer(at.window->seq - (skipped > 0 ? 1 : 0)));
-        }
-        answer_.emplace(connection_->ask(at.window ? window_ : new_window_, values_));
         items_.clear();
+        return at.window ? read_on(at, wanted) : open_window(at, wanted);
+    }
+
+    Chunk open_window(Position& at, std::size_t wanted) {
+        const auto [xids, numbers] = marks_.arrays();
+        const auto limit = static_cast<std::int64_t>(wanted);
+        values_.assign({text(at.seen.text()), text(xids), text(numbers), integer(limit)});
+        answer_.emplace(connection_->ask(new_window_, values_, Format::binary));
         if (answer_->rows() == 0) { // there is no row in aftertouch.meta
-            note({}, false, facts_.last);
-            if (!at.window) { at.window = Position::Window{at.seen, at.last, 0, 0}; }
+            note({{}, false, facts_.last});
+            at.window = Position::Window{at.seen, at.last, 0, 0};
             return {};
         }
         require_fresh(answer_->flag(0, 2));
-        note(answer_->text(0, 3), answer_->flag(0, 4), answer_->number(0, 1));
-        if (!at.window) {
-            at.window =
-                Position::Window{snapshot(answer_->text(0, 0)), answer_->number(0, 1), 0, 0};
-        }
-        if (answer_->null(0, first_column)) { return {}; }
-        decoder_.read(*answer_, first_column, images_, items_);
-        const std::int64_t found = answer_->number(0, first_column + 5);
-        const auto rows = static_cast<std::int64_t>(answer_->rows());
-        return {answer_->rows(), rows == found && found < limit};
+        note({std::string{answer_->text(0, 3)}, sees_pruned(at.seen, answer_->text(0, 4)),
+            answer_->number(0, 1)});
+        at.window = Position::Window{snapshot(answer_->text(0, 0)), answer_->number(0, 1), 0, 0};
+        if (answer_->null(0, facts_in_front)) { return {}; }
+        return take(facts_in_front, limit);
     }
 
-    void note(std::string_view log, bool usable, std::int64_t last) {
-        const bool same = !has_read_ || facts_.log == log;
-        facts_ = {same ? std::string{log} : std::string{}, facts_.usable && usable, last};
+    // Rows and facts in one flush; the facts behind, so that nothing was pruned under the reading
+    // (P5). Behind a pod that is begun already, and where there are more, keys are counted.
+    Chunk read_on(const Position& at, std::size_t wanted) {
+        const Position::Window& window = *at.window;
+        const bool counts = images_ || pods_ || window.item > 0;
+        const std::int64_t limit = static_cast<std::int64_t>(wanted) + window.item;
+        const std::int64_t behind = std::max(
+            marks_.search_begin(at.seen, window.until), window.seq - (window.item > 0 ? 1 : 0));
+        std::vector<Answer> answers = connection_->ask_together(
+            {{counts ? window_ : window_of_rows_,
+                 {text(at.seen.text()), text(window.until.text()), integer(behind),
+                     integer(window.last), integer(limit)},
+                 Format::binary},
+                {facts_sql_}});
+        if (answers[1].rows() != 0) { require_fresh(answers[1].flag(0, 3)); }
+        note(facts_of(answers[1], at.seen));
+        answer_.emplace(std::move(answers.front()));
+        return take(0, limit);
+    }
+
+    // The rows of answer_, up to the first whose keys weren't read.
+    Chunk take(std::size_t first, std::int64_t limit) {
+        std::size_t end = 0;
+        std::int64_t keys = 0;
+        std::int64_t bytes = 0;
+        bool pods = false;
+        for (; end < answer_->rows(); ++end) {
+            const bool pod = !answer_->null(end, first + 3);
+            pods = pods || pod;
+            if (pod && answer_->null(end, first + 4)) { break; }
+            keys += pod ? answer_->number(end, first + 3) : 1;
+            if (images_) { bytes += answer_->size(end, first + 5); }
+        }
+        pods_ = pods;
+        decoder_.read(*answer_, first, images_, end, items_);
+        // The server counts bytes in the database's encoding, which has four for some of UTF-8's
+        // two.
+        const bool cut = end < answer_->rows() || bytes >= dialect::chunk_bytes / 2;
+        return {end, !cut && keys < limit};
+    }
+
+    // P5: whether nothing that `seen` doesn't see may be pruned.
+    [[nodiscard]] static bool sees_pruned(const Snapshot& seen, std::string_view through) {
+        return through.empty() || seen.sees_all_of(snapshot(through));
+    }
+    [[nodiscard]] static ReadFacts facts_of(const Answer& answer, const Snapshot& seen) {
+        if (answer.rows() == 0) { return {{}, false, 0}; }
+        return {std::string{answer.text(0, 0)}, sees_pruned(seen, answer.text(0, 1)),
+            answer.number(0, 2)};
+    }
+
+    void note(ReadFacts read) {
+        const bool same = !has_read_ || facts_.log == read.log;
+        read.usable = read.usable && facts_.usable;
+        if (!same) { read.log.clear(); }
+        facts_ = std::move(read);
         has_read_ = true;
     }
 
@@ -212,10 +257,12 @@ private:
     Connection* connection_;
     LogDecoder decoder_;
     bool images_ = false;
+    bool pods_ = false; // the rows that were read last held several keys
     std::size_t key_parts_ = 1;
     std::string new_window_;
     std::string window_;
-    std::string check_;
+    std::string window_of_rows_;
+    std::string facts_sql_;
     std::string reached_;
     Marks marks_;
     ReadFacts facts_;

@@ -220,6 +220,12 @@ public:
         return PQtransactionStatus(connection_.get()) == PQTRANS_IDLE;
     }
 
+    /// Gives the connection up: it is lost from here on.
+    void close() noexcept {
+        const std::lock_guard guard{cancel_mutex_};
+        cancel_.reset();
+        connection_.reset();
+    }
     /// Connects again. *Throws* as the constructor does.
     void connect() {
         std::vector<const char*> keywords;

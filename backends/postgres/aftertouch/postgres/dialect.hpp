@@ -12,14 +12,14 @@
 #include <aftertouch/table.hpp>
 
 /// \file
-/// The SQL that the PostgreSQL backend runs on its own tables and on a source; no client library.
-/// Triggers: triggers.hpp.
+/// The SQL that the PostgreSQL backend runs on its own tables; no client library. What reads a
+/// source: source_dialect.hpp; triggers: triggers.hpp.
 
 namespace aftertouch::postgres::dialect {
 
 /// How many bytes of values one read of the log or of a source brings at most, but for one larger
 /// row: the rest is read when the batch has room for it.
-inline constexpr std::string_view chunk_bytes = "16777216";
+inline constexpr std::int64_t chunk_bytes = 16'777'216;
 
 /// `$1, $2`
 [[nodiscard]] inline std::string holes(std::size_t count, std::size_t first = 1) {
@@ -46,6 +46,9 @@ struct LogRead {
 
 namespace detail {
 
+inline constexpr const char* within_window =
+    " AND l.seq <= $4::bigint AND pg_visible_in_snapshot(l.xid, $2::pg_snapshot)";
+
 // Where a search behind snapshot $1 begins: the greatest mark that is old enough for what `until`
 // sees beyond it. $2, $3: the marks.
 [[nodiscard]] inline std::string search_begin(const std::string& until) {
@@ -55,26 +58,18 @@ namespace detail {
            until + ") ORDER BY x LIMIT 1))), 0) AS lo";
 }
 
-// Whether snapshot $1 sees everything that may be pruned, and the identity of the log now.
-[[nodiscard]] inline std::string usable(std::int64_t capture) {
-    return "SELECT m.log_id || '.' || c.incarnation AS log, m.through IS NULL OR "
-           "(pg_snapshot_xmax(m.through) <= pg_snapshot_xmax($1::pg_snapshot) AND NOT EXISTS "
-           "(SELECT 1 FROM pg_snapshot_xip($1::pg_snapshot) AS x WHERE pg_visible_in_snapshot(x, "
-           "m.through))) AS usable FROM aftertouch.meta AS m LEFT JOIN aftertouch.capture AS c ON "
-           "c.id = " +
+// The identity of the log now, and the snapshot of what may be pruned from it.
+[[nodiscard]] inline std::string identity(std::int64_t capture) {
+    return "SELECT m.log_id || '.' || c.incarnation AS log, m.through::text AS through FROM "
+           "aftertouch.meta AS m LEFT JOIN aftertouch.capture AS c ON c.id = " +
            std::to_string(capture);
 }
 
-// Log rows behind `from` by number: as many as hold `limit` changes and `chunk_bytes` at least;
-// `found` says how many there were before they were cut to that.
-[[nodiscard]] inline std::string log_rows(const LogRead& read, const std::string& from,
-    const std::string& within, const std::string& limit) {
-    const std::string image = read.images ? ", image" : "";
-    std::string text = "SELECT seq, op, at, keys, key, found" + image +
-                       " FROM (SELECT *, count(*) OVER () AS found, sum(coalesce(keys, 1)) OVER w "
-                       "AS items" +
-                       (read.images ? ", sum(octet_length(image)) OVER w AS bytes" : "") +
-                       " FROM (SELECT l.seq, l.op, l.at, l.keys, l.key" +
+// Log rows behind `from` by number that $1 doesn't see, `limit` at most; `key` is what is read of
+// the key.
+[[nodiscard]] inline std::string log_rows(const LogRead& read, const std::string& key,
+    const std::string& from, const std::string& within, const std::string& limit) {
+    std::string text = "SELECT l.seq, l.op, l.at, l.keys, " + key +
                        (read.images ? ", l.image" : "") +
                        " FROM aftertouch.log AS l WHERE l.seq > " + from +
                        " AND l.capture = " + std::to_string(read.capture) +
@@ -84,12 +79,21 @@ namespace detail {
                 "o.pipeline = " +
                 quoted_text(read.own_name) + ")";
     }
-    text += " ORDER BY l.seq LIMIT " + limit +
-            ") AS r WINDOW w AS (ORDER BY seq ROWS UNBOUNDED PRECEDING)) AS r WHERE items - "
-            "coalesce(keys, 1) < " +
-            limit;
+    return text + " ORDER BY l.seq LIMIT " + limit;
+}
+
+// Of `rows` as many as hold `limit` changes and `chunk_bytes` at least.
+[[nodiscard]] inline std::string up_to(
+    const LogRead& read, const std::string& rows, const std::string& limit) {
+    std::string text = "SELECT seq, op, at, keys, key" + std::string{read.images ? ", image" : ""} +
+                       " FROM (SELECT *, sum(coalesce(keys, 1)) OVER w AS items" +
+                       (read.images ? ", sum(octet_length(image)) OVER w AS bytes" : "") +
+                       " FROM (" + rows +
+                       ") AS r WINDOW w AS (ORDER BY seq ROWS UNBOUNDED PRECEDING)) AS r WHERE "
+                       "items - coalesce(keys, 1) < " +
+                       limit;
     if (read.images) {
-        text += " AND coalesce(bytes - octet_length(image), 0) < " + std::string{chunk_bytes};
+        text += " AND coalesce(bytes - octet_length(image), 0) < " + std::to_string(chunk_bytes);
     }
     return text;
 }
@@ -98,37 +102,40 @@ namespace detail {
 
 /// $1 snapshot, $2, $3 marks, $4 how many changes. Takes the next snapshot and reads what it sees
 /// beyond $1, in one statement: snapshot, last number, whether the transaction has written nothing
-/// yet, the log's identity, whether $1 is usable; then the log rows, in order.
+/// yet, the log's identity, the snapshot of what may be pruned; then the log rows, in order.
 [[nodiscard]] inline std::string read_new_window(const LogRead& read) {
     return "WITH w AS MATERIALIZED (SELECT pg_current_snapshot() AS until, " +
            std::string{last_number} +
            " AS last, pg_current_xact_id_if_assigned() IS NULL AS fresh), f AS MATERIALIZED (" +
            detail::search_begin("w.until") + " FROM w), u AS MATERIALIZED (" +
-           detail::usable(read.capture) +
-           ") SELECT w.until::text, w.last, w.fresh, u.log, u.usable, l.* FROM w CROSS JOIN f "
+           detail::identity(read.capture) +
+           ") SELECT w.until::text, w.last, w.fresh, u.log, u.through, l.* FROM w CROSS JOIN f "
            "CROSS JOIN u LEFT JOIN LATERAL (" +
-           detail::log_rows(read, "f.lo", "", "$4::bigint") + ") AS l ON true";
-}
-
-/// $1 snapshot, $2, $3 marks, $4 how many changes, $5 the window's snapshot, $6 its last number, $7
-/// where to go on. The same columns, with the last number of now.
-[[nodiscard]] inline std::string read_window(const LogRead& read) {
-    return "WITH w AS MATERIALIZED (SELECT " + std::string{last_number} +
-           " AS last, pg_current_xact_id_if_assigned() IS NULL AS fresh), f AS MATERIALIZED (" +
-           detail::search_begin("$5::pg_snapshot") + "), u AS MATERIALIZED (" +
-           detail::usable(read.capture) +
-           ") SELECT NULL::text, w.last, w.fresh, u.log, u.usable, l.* FROM w CROSS JOIN f CROSS "
-           "JOIN u LEFT JOIN LATERAL (" +
-           detail::log_rows(read, "greatest(f.lo, $7::bigint)",
-               " AND l.seq <= $6::bigint AND pg_visible_in_snapshot(l.xid, $5::pg_snapshot)",
-               "$4::bigint") +
+           detail::up_to(
+               read, detail::log_rows(read, "l.key", "f.lo", "", "$4::bigint"), "$4::bigint") +
            ") AS l ON true";
 }
 
-/// $1 snapshot: the log's identity, whether it is usable, the last number.
-[[nodiscard]] inline std::string check_position(std::int64_t capture) {
-    return "SELECT u.log, u.usable, " + std::string{last_number} + " FROM (" +
-           detail::usable(capture) + ") AS u";
+/// More rows of a window, without facts: $1 snapshot, $2 the window's snapshot, $3 behind which
+/// number, $4 the window's last number, $5 how many changes.
+[[nodiscard]] inline std::string read_window(const LogRead& read) {
+    return detail::up_to(read,
+        detail::log_rows(read, "l.key", "$3::bigint", detail::within_window, "$5::bigint"),
+        "$5::bigint");
+}
+/// The same, as many rows as changes, for rows of one change; of others it tells how many keys they
+/// hold, and not which. A third of the cost.
+[[nodiscard]] inline std::string read_window_of_rows(const LogRead& read) {
+    return detail::log_rows(read, "CASE WHEN l.keys IS NULL THEN l.key END AS key", "$3::bigint",
+        detail::within_window, "$5::bigint");
+}
+
+/// The log's identity, the snapshot of what may be pruned, the last number, whether the transaction
+/// has written nothing yet.
+[[nodiscard]] inline std::string facts(std::int64_t capture) {
+    return "SELECT u.log, u.through, " + std::string{last_number} +
+           ", pg_current_xact_id_if_assigned() IS NULL FROM (" + detail::identity(capture) +
+           ") AS u";
 }
 
 /// The snapshot of now, the last number, whether the transaction has written nothing yet.
@@ -162,68 +169,6 @@ inline constexpr std::string_view mark_own = "INSERT INTO aftertouch.own_change 
                                              "(SELECT 1 FROM aftertouch.log WHERE seq > $2::bigint "
                                              "AND xid = pg_current_xact_id_if_assigned() "
                                              "LIMIT 1)";
-
-// ---------------------------------------------------------------------------------------------
-// reading the source
-
-/// A page of a rebuild: rows behind the values $2, $3, ... of `order`, or from the beginning; $1
-/// how many. In front of each row the snapshot that the page shows, the last number, whether the
-/// transaction has written nothing yet, how many rows were found, whether there is a row.
-/// `sized` are the columns whose values may be large.
-[[nodiscard]] inline std::string read_page(const Table& table,
-    const std::vector<std::size_t>& order, const std::vector<std::size_t>& sized, bool from_start) {
-    std::string columns;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-        columns += (i == 0 ? "" : ", ") + quoted(table.columns[order[i]].name);
-    }
-    std::string size = "0";
-    for (const std::size_t column : sized) {
-        size += " + coalesce(pg_column_size(" + quoted(table.columns[column].name) + "), 0)";
-    }
-    std::string renamed;
-    for (std::size_t i = 0; i < table.columns.size(); ++i) {
-        renamed += "c" + std::to_string(i + 1) + ", ";
-    }
-    return "SELECT s.until::text, s.last, s.fresh, p.* FROM (SELECT pg_current_snapshot() AS "
-           "until, " +
-           std::string{last_number} +
-           " AS last, pg_current_xact_id_if_assigned() IS NULL AS fresh) AS s LEFT JOIN LATERAL "
-           "(SELECT found, true, " +
-           renamed.substr(0, renamed.size() - 2) +
-           " FROM (SELECT *, count(*) OVER () AS found, sum(size) OVER (ROWS UNBOUNDED PRECEDING) "
-           "- size AS before FROM (SELECT " +
-           dml::columns(table) + ", " + size + " FROM " + table.name.quoted() +
-           (from_start ? "" : " WHERE (" + columns + ") > (" + holes(order.size(), 2) + ")") +
-           " ORDER BY " + columns + " LIMIT $1::bigint) AS r(" + renamed +
-           "size)) AS r WHERE before < " + std::string{chunk_bytes} + ") AS p ON true";
-}
-
-/// Rows by keys, in the order of the keys: arrays of the key's parts.
-[[nodiscard]] inline std::string fetch(const Table& table, const std::vector<std::string>& types) {
-    std::string arrays;
-    std::string names;
-    std::string same;
-    for (std::size_t i = 0; i < types.size(); ++i) {
-        const std::string name = "k" + std::to_string(i + 1);
-        arrays += (i == 0 ? "$" : ", $") + std::to_string(i + 1) + "::" + types[i] + "[]";
-        names += name + ", ";
-        same += (i == 0 ? "" : " AND ") + ("t." + quoted(table.columns[table.key[i]].name)) +
-                " = k." + name;
-    }
-    std::string columns;
-    for (const Column& column : table.columns) { columns += ", t." + quoted(column.name); }
-    return "SELECT k.i" + columns + " FROM unnest(" + arrays + ") WITH ORDINALITY AS k(" + names +
-           "i) JOIN " + table.name.quoted() + " AS t ON " + same + " ORDER BY k.i";
-}
-
-/// How many rows a table has: counted where it is small, estimated where counting would take long.
-/// $1 its quoted name.
-[[nodiscard]] inline std::string count_rows(const Table& table) {
-    return "SELECT CASE WHEN pg_table_size(c.oid) < 64000000 THEN (SELECT count(*) FROM " +
-           table.name.quoted() +
-           ") ELSE greatest(c.reltuples::bigint, pg_table_size(c.oid) / 200) END FROM pg_class AS "
-           "c WHERE c.oid = to_regclass($1)";
-}
 
 // ----------------------------------------------------------------------------------------------------
 // checkpoints

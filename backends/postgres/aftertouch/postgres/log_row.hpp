@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,20 +49,20 @@ public:
         }
     }
 
-    /// Appends the changes of the rows of `answer`, whose log columns (seq, op, at, keys, key, how
-    /// many were found, image) begin at `first`.
-    void read(const Answer& answer, std::size_t first, bool images, std::vector<LogItem>& items) {
+    /// Appends the changes of the rows of a binary `answer`, whose log columns (seq, op, at, keys,
+    /// key, image) begin at `first`, up to `end`.
+    void read(const Answer& answer, std::size_t first, bool images, std::size_t end,
+        std::vector<LogItem>& items) {
         room_.clear();
-        keys_.clear();
-        for (std::size_t row = 0; row < answer.rows(); ++row) {
+        make_room(answer, first, end);
+        for (std::size_t row = 0; row < end; ++row) {
             LogItem item;
             item.id.seq = answer.number(row, first);
             const std::string_view letter = answer.text(row, first + 1);
             item.operation =
                 operation_from(letter.empty() ? '\0' : letter.front()).value_or(Operation::touched);
-            item.at = Timestamp{
-                std::chrono::microseconds{answer.cell(row, first + 2, room_).as_integer()}};
-            if (images) { item.image = answer.text(row, first + 6); }
+            item.at = answer.time(row, first + 2);
+            if (images) { item.image = answer.text(row, first + 5); }
             if (answer.null(row, first + 4)) {
                 items.push_back(item); // a truncation
             } else if (answer.null(row, first + 3)) {
@@ -114,23 +113,37 @@ private:
         }
     }
 
+    // Keys are looked at where they lie: there must be room for all of them.
+    void make_room(const Answer& answer, std::size_t first, std::size_t end) {
+        std::size_t keys = 0;
+        for (std::size_t row = 0; row < end; ++row) {
+            keys += answer.null(row, first + 3)
+                        ? 1
+                        : static_cast<std::size_t>(answer.number(row, first + 3));
+        }
+        keys_.clear();
+        keys_.reserve(keys * key_forms_.size());
+    }
+
     [[nodiscard]] std::span<const Cell> key(std::string_view text) {
-        std::vector<Cell>& cells = keys_.emplace_back();
-        if (key_forms_.size() == 1) {
-            cells.push_back(cell({text, false}, key_forms_[0], key_names_[0], room_));
-            return cells;
+        const std::size_t width = key_forms_.size();
+        if (keys_.capacity() - keys_.size() < width) { refuse_key(); }
+        if (width == 1) {
+            keys_.push_back(cell({text, false}, key_forms_[0], key_names_[0], room_));
+            return {&keys_.back(), 1};
         }
         parts_.clear();
         LiteralReader{text, room_}.read_row(parts_);
-        if (parts_.size() != key_forms_.size()) {
-            throw Error{Errc::database, "a key of " + table_ +
-                                            " in the log has another number of parts: install the "
-                                            "capture again"};
+        if (parts_.size() != width) { refuse_key(); }
+        for (std::size_t i = 0; i < width; ++i) {
+            keys_.push_back(cell(parts_[i], key_forms_[i], key_names_[i], room_));
         }
-        for (std::size_t i = 0; i < parts_.size(); ++i) {
-            cells.push_back(cell(parts_[i], key_forms_[i], key_names_[i], room_));
-        }
-        return cells;
+        return std::span<const Cell>{keys_}.last(width);
+    }
+    [[noreturn]] void refuse_key() const {
+        throw Error{Errc::database, "a key of " + table_ +
+                                        " in the log has another number of parts: install the "
+                                        "capture again"};
     }
 
     void read_pod(std::string_view text, LogItem& item, std::vector<LogItem>& items) {
@@ -149,8 +162,8 @@ private:
     std::vector<std::string> key_names_;
     std::vector<Form> image_forms_;
     std::vector<std::string> image_names_;
-    Room room_;                          // of the rows that were read last
-    std::deque<std::vector<Cell>> keys_; // of their changes
+    Room room_;              // of the rows that were read last
+    std::vector<Cell> keys_; // of their changes
     std::vector<LiteralPart> parts_;
     std::vector<LiteralPart> pod_;
     Room image_room_;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <aftertouch/capture.hpp>
+#include <aftertouch/detail/refusals.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/identifier.hpp>
 #include <aftertouch/postgres/catalog.hpp>
@@ -107,13 +108,8 @@ private:
 
     void refuse_conflict(const std::optional<InstalledCapture>& installed) const {
         if (!installed || installed->definition == capture_.definition()) { return; }
-        const std::string& name = catalog_.database();
-        throw Error{Errc::capture_conflict,
-            name + " has a capture " + capture_.name + " declared as [" + installed->definition +
-                "], and this program declares it as [" + capture_.definition() +
-                "]: name one of the two with named(), or remove() the old one if no program uses "
-                "it any more",
-            {.where = name}};
+        aftertouch::detail::refuse_conflict(
+            catalog_.database(), capture_.name, installed->definition, capture_.definition());
     }
 
     // ---------------------------------------------------------------------- what captures share

@@ -39,6 +39,11 @@ struct Snapshot {
             running.begin(), running.end(), [&](std::uint64_t xid) { return other.sees(xid); });
     }
 
+    /// Whether it sees all that the other one does.
+    [[nodiscard]] bool sees_all_of(const Snapshot& other) const noexcept {
+        return other.xmax <= xmax && !has_ended_in(other);
+    }
+
     /// `10:20:10,14`, with another character for the colon where a position holds it.
     [[nodiscard]] std::string text(char colon = ':') const {
         std::string out = std::to_string(xmin) + colon + std::to_string(xmax) + colon;
@@ -170,6 +175,19 @@ public:
 
     void add(Mark mark) {
         marks_.insert(std::upper_bound(marks_.begin(), marks_.end(), mark), mark);
+    }
+
+    /// Behind which number everything lies that `until` sees and `seen` doesn't.
+    [[nodiscard]] std::int64_t search_begin(
+        const Snapshot& seen, const Snapshot& until) const noexcept {
+        const auto ended = std::find_if(seen.running.begin(), seen.running.end(),
+            [&](std::uint64_t xid) { return until.sees(xid); });
+        const std::uint64_t oldest = ended == seen.running.end() ? seen.xmax : *ended;
+        std::int64_t begin = 0;
+        for (const Mark& mark : marks_) {
+            if (mark.xid <= oldest) { begin = std::max(begin, mark.seq); }
+        }
+        return begin;
     }
 
     /// Drops what no reader behind `seen` needs, and what is too many. The lowest that is needed

@@ -3,58 +3,80 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
+#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <aftertouch/dml.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/postgres/connection.hpp>
+#include <aftertouch/postgres/exchange.hpp>
 #include <aftertouch/postgres/statement.hpp>
 #include <aftertouch/postgres/types.hpp>
 #include <aftertouch/value.hpp>
 
 /// \file
-/// A connection that keeps its prepared statements: what all SQL of the backend runs through.
+/// A connection and its transaction: what all SQL of the backend runs through.
 
 namespace aftertouch::postgres {
 
-/// A handle with its prepared statements: the newest 64 texts are kept.
+/// A connection and the transaction on it.
 ///
 /// *Threads*: one at a time, but for `cancel` of its handle.
 class Connection {
 public:
     Connection(Parameters parameters, const Options& options)
-        : options_{options}, handle_{std::move(parameters)} {
-        set_up();
-    }
+        : exchange_{std::move(parameters), options} {}
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
-    [[nodiscard]] const Handle& handle() const noexcept { return handle_; }
-    [[nodiscard]] Handle& handle() noexcept { return handle_; }
-    [[nodiscard]] const Options& options() const noexcept { return options_; }
+    [[nodiscard]] const Handle& handle() const noexcept { return exchange_.handle(); }
+    [[nodiscard]] Handle& handle() noexcept { return exchange_.handle(); }
+    [[nodiscard]] const Options& options() const noexcept { return exchange_.options(); }
 
     /// Connects again if the connection is gone. Nothing of the old one is left.
     void revive() {
-        if (!handle_.lost()) { return; }
-        by_text_.clear();
-        entries_.clear();
-        handle_.connect();
-        set_up();
+        if (!handle().lost()) { return; }
+        beginning_.clear();
+        exchange_.reconnect();
     }
 
+    /// Begins a transaction with `sql`.
+    void begin(std::string_view sql) {
+        if (!handle().idle() && !handle().lost()) {
+            throw Error{Errc::invalid_argument,
+                handle().name() + ": a transaction was begun by execute(\"BEGIN\") and is open "
+                                  "still: end it before transaction()"};
+        }
+        run(sql);
+    }
+    /// Begins a transaction with `sql`, or sets something in it, in one flush with the statement
+    /// that comes next. Until then there is nothing to roll back.
+    void begin_with_next(std::string_view sql, std::vector<Value> values = {}) {
+        beginning_.push_back({sql, std::move(values)});
+    }
+    /// Leaves out what was to go in front of the next statement.
+    void forget_beginning() noexcept { beginning_.clear(); }
+    /// Commits what `require_transaction` protects.
+    void commit() {
+        run("COMMIT");
+        transaction_required_ = false;
+    }
     /// Ends a transaction if one is open, whatever its state.
     void roll_back() noexcept {
-        if (handle_.lost() || handle_.idle()) { return; }
+        beginning_.clear();
+        if (handle().lost() || handle().idle()) { return; }
         try {
-            simple("ROLLBACK");
+            exchange_.simple("ROLLBACK");
         } catch (...) {
             // Whether it is over is what counts: the connection is gone, or says so next.
         }
+    }
+    [[nodiscard]] bool in_transaction() const noexcept {
+        return handle().in_transaction() || !beginning_.empty();
     }
     /// While this is on, a statement outside of a transaction is refused: what is written behind a
     /// COMMIT of the caller's would stay although its batch fails (K1).
@@ -62,27 +84,31 @@ public:
 
     /// Runs one statement.
     template <class Values>
-    [[nodiscard]] Answer ask(std::string_view sql, const Values& values) {
+    [[nodiscard]] Answer ask(
+        std::string_view sql, const Values& values, Format format = Format::text) {
         require_order();
-        Arguments& arguments = arguments_;
-        arguments.assign(values);
-        if (!options_.prepare) { return plain(sql, arguments); }
-        const bool known = by_text_.contains(std::string{sql});
-        const bool alone = handle_.idle();
-        try {
-            return run_prepared(sql, arguments);
-        } catch (const Error& error) {
-            if (!known || !is_outdated(error)) { throw; }
-            forget(sql);
-            if (!alone) {
-                throw Error{Errc::interrupted,
-                    handle_.name() + ": a table was changed under a prepared statement: once more",
-                    {.native_code = error.native_code(), .statement = std::string{sql}}};
-            }
+        ++asked_;
+        if (!beginning_.empty()) {
+            return std::move(
+                ask_together({Request{sql, {values.begin(), values.end()}, format}}).front());
         }
-        return run_prepared(sql, arguments);
+        return exchange_.one(sql, values, format);
     }
     [[nodiscard]] Answer ask(std::string_view sql) { return ask(sql, std::span<const Value>{}); }
+
+    /// Runs statements in one flush: where one fails, the server skips those behind it. *Throws*
+    /// what the first that failed says.
+    [[nodiscard]] std::vector<Answer> ask_together(std::vector<Request> requests) {
+        require_order();
+        ++asked_;
+        const std::size_t in_front = beginning_.size();
+        requests.insert(requests.begin(), std::make_move_iterator(beginning_.begin()),
+            std::make_move_iterator(beginning_.end()));
+        beginning_.clear();
+        std::vector<Answer> answers = exchange_.together(requests);
+        answers.erase(answers.begin(), answers.begin() + static_cast<std::ptrdiff_t>(in_front));
+        return answers;
+    }
 
     /// Runs one statement and says how many rows it inserted, updated or deleted.
     template <class Values>
@@ -95,29 +121,13 @@ public:
     /// where the statement fails, the server skips the COMMIT (L1). Answers the statement's answer.
     template <class Values>
     [[nodiscard]] Answer ask_and_commit(std::string_view sql, const Values& values) {
-        require_order();
-        arguments_.assign(values);
-        PGconn* const server = handle_.get();
-        std::string name;
-        std::string commit;
-        if (options_.prepare) {
-            name = prepared(sql).name;
-            commit = prepared("COMMIT").name;
-        }
-        const Arguments nothing;
-        const bool sent = PQenterPipelineMode(server) == 1 && send(sql, name, arguments_) &&
-                          send("COMMIT", commit, nothing) && PQpipelineSync(server) == 1;
-        detail::ResultPointer first = next_result();
-        detail::ResultPointer second = next_result();
-        const detail::ResultPointer sync = next_result();
-        if (!sent || handle_.lost()) { throw handle_.error_of(first.get(), sql); }
-        PQexitPipelineMode(server);
-        Answer answer = checked(first.release(), sql);
-        if (checked(second.release(), "COMMIT").tag() != "COMMIT") {
+        std::vector<Answer> both =
+            ask_together({{sql, {values.begin(), values.end()}}, {"COMMIT", {}}});
+        if (both.back().tag() != "COMMIT") {
             throw Error{Errc::transaction_lost,
-                handle_.name() + ": the transaction had failed, and was rolled back"};
+                handle().name() + ": the transaction had failed, and was rolled back"};
         }
-        return answer;
+        return std::move(both.front());
     }
 
     /// Inserts a row. *Throws* `Error` (`constraint`) where its key is there already, and the
@@ -129,7 +139,7 @@ public:
         for (const std::size_t part : table.key) { key.emplace_back(values[part]); }
         if (ask(dml::select_by_key(table), key).rows() != 0) {
             throw Error{Errc::constraint,
-                handle_.name() + ": a row with this key is there already, table " +
+                handle().name() + ": a row with this key is there already, table " +
                     table.name.text(),
                 {.statement = sql, .where = table.name.text()}};
         }
@@ -152,144 +162,43 @@ public:
     /// wrote.
     std::int64_t run_all(std::string_view sql) {
         require_order();
-        return noted(simple(sql));
+        ++asked_;
+        if (!beginning_.empty()) { static_cast<void>(ask_together({})); }
+        return noted(exchange_.simple(sql));
     }
+
+    /// libpq's own handle, for a caller who does with it what isn't known here.
+    [[nodiscard]] PGconn* native() {
+        ++asked_;
+        native_ = true;
+        if (!beginning_.empty()) { static_cast<void>(ask_together({})); }
+        return handle().get();
+    }
+    /// Rises with each statement, and always once `native` was called.
+    [[nodiscard]] std::uint64_t asked() noexcept { return native_ ? ++asked_ : asked_; }
 
     /// Whether anything but queries ran since this was asked last.
     [[nodiscard]] bool wrote() noexcept { return std::exchange(wrote_, false); }
 
 private:
-    static constexpr std::size_t kept = 64;
-    struct Entry {
-        std::string sql;
-        std::string name;
-    };
-    using Entries = std::list<Entry>;
-
     std::int64_t noted(const Answer& answer) {
         wrote_ = wrote_ || !answer.tag().starts_with("SELECT");
         return answer.affected();
     }
 
-    void set_up() {
-        std::string sql;
-        for (const Setting& setting : settings) {
-            sql += "SET " + std::string{setting.name} + " = '" + std::string{setting.value} + "'; ";
-        }
-        simple(sql + "SET lock_timeout = " + std::to_string(options_.lock_timeout.count()));
-    }
-
     void require_order() const {
-        if (transaction_required_ && !handle_.in_transaction() && !handle_.lost()) {
+        if (transaction_required_ && !in_transaction() && !handle().lost()) {
             throw Error{Errc::transaction_lost,
-                handle_.name() + ": the transaction has ended, by an error before or a COMMIT or "
-                                 "ROLLBACK of the caller: pass its errors on, and let it be ended"};
+                handle().name() +
+                    ": the transaction has ended, by an error before or a COMMIT or "
+                    "ROLLBACK of the caller: pass its errors on, and let it be ended"};
         }
     }
 
-    [[nodiscard]] Answer checked(PGresult* raw, std::string_view sql) const {
-        detail::ResultPointer result{raw};
-        switch (PQresultStatus(result.get())) {
-            case PGRES_COMMAND_OK:
-            case PGRES_TUPLES_OK:
-            case PGRES_EMPTY_QUERY: return Answer{std::move(result)};
-            case PGRES_COPY_IN:
-            case PGRES_COPY_OUT:
-            case PGRES_COPY_BOTH:
-                throw Error{Errc::invalid_argument,
-                    handle_.name() + ": COPY moves data outside of a statement: run it on a "
-                                     "connection of your own",
-                    {.statement = std::string{sql}}};
-            default: throw handle_.error_of(result.get(), sql);
-        }
-    }
-
-    static void refuse_nul(std::string_view sql) {
-        if (sql.find('\0') == std::string_view::npos) { return; }
-        throw Error{Errc::invalid_argument, "a statement's text ends at a NUL byte to PostgreSQL, "
-                                            "and this one goes on behind it: pass the value as a "
-                                            "parameter"};
-    }
-
-    // In a pipeline.
-    [[nodiscard]] bool send(
-        std::string_view sql, const std::string& name, const Arguments& arguments) {
-        PGconn* const server = handle_.get();
-        if (!name.empty()) {
-            return PQsendQueryPrepared(server, name.c_str(), arguments.size(), arguments.data(),
-                       nullptr, nullptr, 0) == 1;
-        }
-        return PQsendQueryParams(server, std::string{sql}.c_str(), arguments.size(), nullptr,
-                   arguments.data(), nullptr, nullptr, 0) == 1;
-    }
-    [[nodiscard]] detail::ResultPointer next_result() {
-        detail::ResultPointer result{PQgetResult(handle_.get())};
-        const bool sync = result && PQresultStatus(result.get()) == PGRES_PIPELINE_SYNC;
-        while (result && !sync) { // up to the end of the statement
-            const detail::ResultPointer more{PQgetResult(handle_.get())};
-            if (!more) { break; }
-        }
-        return result;
-    }
-
-    Answer simple(std::string_view sql) {
-        refuse_nul(sql);
-        return checked(PQexec(handle_.get(), std::string{sql}.c_str()), sql);
-    }
-
-    [[nodiscard]] Answer plain(std::string_view sql, const Arguments& arguments) {
-        refuse_nul(sql);
-        return checked(PQexecParams(handle_.get(), std::string{sql}.c_str(), arguments.size(),
-                           nullptr, arguments.data(), nullptr, nullptr, 0),
-            sql);
-    }
-
-    [[nodiscard]] Answer run_prepared(std::string_view sql, const Arguments& arguments) {
-        const Entry& entry = prepared(sql);
-        return checked(PQexecPrepared(handle_.get(), entry.name.c_str(), arguments.size(),
-                           arguments.data(), nullptr, nullptr, 0),
-            sql);
-    }
-
-    // A table was altered, or somebody dropped the session's statements.
-    [[nodiscard]] static bool is_outdated(const Error& error) noexcept {
-        return error.native_code() == detail::packed("0A000") ||
-               error.native_code() == detail::packed("26000");
-    }
-
-    const Entry& prepared(std::string_view sql) {
-        if (const auto found = by_text_.find(std::string{sql}); found != by_text_.end()) {
-            entries_.splice(entries_.begin(), entries_, found->second);
-            return *found->second;
-        }
-        refuse_nul(sql);
-        Entry made{std::string{sql}, "aftertouch_" + std::to_string(++number_)};
-        static_cast<void>(checked(
-            PQprepare(handle_.get(), made.name.c_str(), made.sql.c_str(), 0, nullptr), sql));
-        entries_.push_front(std::move(made));
-        by_text_.emplace(entries_.front().sql, entries_.begin());
-        if (entries_.size() > kept) { forget(std::string{entries_.back().sql}); }
-        return entries_.front();
-    }
-
-    void forget(std::string_view sql) {
-        const auto found = by_text_.find(std::string{sql});
-        if (found == by_text_.end()) { return; }
-        const std::string name = found->second->name;
-        entries_.erase(found->second);
-        by_text_.erase(found);
-        // In a transaction that has failed it stays on the server, and its name isn't used again.
-        if (!handle_.lost() && PQtransactionStatus(handle_.get()) != PQTRANS_INERROR) {
-            detail::ResultPointer{PQexec(handle_.get(), ("DEALLOCATE " + name).c_str())};
-        }
-    }
-
-    Options options_;
-    Handle handle_;
-    Entries entries_; // the newest first
-    std::unordered_map<std::string, Entries::iterator> by_text_;
-    Arguments arguments_;
-    std::int64_t number_ = 0;
+    Exchange exchange_;
+    std::vector<Request> beginning_; // goes in front of the next statement
+    std::uint64_t asked_ = 0;
+    bool native_ = false; // the handle was given away
     bool wrote_ = false;
     bool transaction_required_ = false;
 };

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include <aftertouch/capture.hpp>
+#include <aftertouch/detail/refusals.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/identifier.hpp>
 #include <aftertouch/postgres/catalog.hpp>
@@ -45,9 +46,8 @@ public:
         const SchemaPlan found = plan();
         if (found.script.empty()) { return false; }
         if (mode == Schema::verify) {
-            throw Error{Errc::schema_mismatch, connection_->handle().name() + " isn't as capture " +
-                                                   capture_->name +
-                                                   " needs it: " + to_text(found.differences)};
+            aftertouch::detail::refuse_differences(
+                connection_->handle().name(), *capture_, found.differences);
         }
         try {
             install();
@@ -77,10 +77,7 @@ private:
     template <class Work>
     void in_transaction(Work work) {
         if (!connection_->handle().idle()) {
-            throw Error{Errc::busy,
-                connection_->handle().name() +
-                    " is inside a transaction of the application on the same connection: install "
-                    "and remove when that has ended"};
+            aftertouch::detail::refuse_inside_transaction(connection_->handle().name());
         }
         connection_->run("BEGIN ISOLATION LEVEL READ COMMITTED");
         try {

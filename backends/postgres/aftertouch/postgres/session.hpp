@@ -16,9 +16,11 @@
 
 #include <aftertouch/backend.hpp>
 #include <aftertouch/checkpoint.hpp>
+#include <aftertouch/detail/refusals.hpp>
 #include <aftertouch/detail/waker.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/postgres/change_log.hpp>
+#include <aftertouch/postgres/drift_watch.hpp>
 #include <aftertouch/postgres/position.hpp>
 #include <aftertouch/postgres/prepared.hpp>
 #include <aftertouch/postgres/schema.hpp>
@@ -50,6 +52,7 @@ public:
           wakers_{wakers},
           transaction_{*connection_, stopping},
           manager_{*connection_, request_.capture},
+          watch_{manager_, request_.schema},
           store_{*connection_, request_.pipeline} {
         wakers_.add(waker_);
     }
@@ -62,8 +65,7 @@ public:
         require_primary();
         const bool changed = manager_.bring_up(request_.schema);
         read_installation();
-        looked_ = Clock::now();
-        suspicious_ = false;
+        watch_.brought_up();
         return changed;
     }
 
@@ -82,31 +84,27 @@ public:
 
     [[nodiscard]] std::optional<Position> poll(const Position& from) {
         try {
-            // Nothing may come because a trigger is gone.
-            if (is_time(between_idle_looks) && !look().empty()) { return std::nullopt; }
+            if (watch_.finds_cause_of_quiet()) { return std::nullopt; }
             log_->begin_batch();
             const std::optional<Position> end = log_->pass(from);
             return judge(log_->facts(), from) == Usable::yes ? end : std::nullopt;
         } catch (const Error& error) {
             if (!detail::is_missing_object(error)) { throw; }
-            suspicious_ = true; // the batch's look says what is missing
+            watch_.suspect(); // the batch's look says what is missing
             return std::nullopt;
         }
     }
 
     void begin() {
         batch_ = std::to_string(++batches_);
-        connection_->run_all(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL aftertouch.batch = '" + batch_ + "'");
+        connection_->begin_with_next("BEGIN ISOLATION LEVEL READ COMMITTED");
         connection_->require_transaction(true);
         log_->begin_batch();
         read_ = false;
         seen_.reset();
     }
 
-    [[nodiscard]] std::vector<Difference> drift() {
-        return suspicious_ || is_time(between_looks) ? look() : std::vector<Difference>{};
-    }
+    [[nodiscard]] std::vector<Difference> drift() { return watch_.differences(); }
 
     [[nodiscard]] Usable usable(const Position& position) {
         return judge(read_ ? log_->facts() : log_->check(position), position);
@@ -160,14 +158,25 @@ public:
     template <class Sink>
     void fetch(std::span<const Value> keys, Sink&& sink) {
         rows_->fetch(keys, std::forward<Sink>(sink));
+        ++asked_;
     }
 
-    [[nodiscard]] Transaction& transaction() noexcept { return transaction_; }
+    [[nodiscard]] Transaction& transaction() noexcept {
+        connection_->begin_with_next(
+            "SELECT set_config('aftertouch.batch', $1, true)", {Value{Cell::text(batch_)}});
+        asked_ = connection_->asked();
+        return transaction_;
+    }
     [[nodiscard]] bool connected() const noexcept { return !connection_->handle().lost(); }
 
-    // A setting of the transaction says which one it is.
+    // A setting says which transaction it is; it goes with the first statement of those who could
+    // end it.
     [[nodiscard]] bool intact() {
-        if (!connection_->handle().in_transaction()) { return false; }
+        if (!connection_->in_transaction()) { return false; }
+        if (connection_->asked() == asked_) {
+            if (connection_->handle().in_transaction()) { connection_->forget_beginning(); }
+            return true;
+        }
         const Answer answer = connection_->ask("SELECT current_setting('aftertouch.batch', true)");
         return answer.text(0, 0) == batch_;
     }
@@ -209,23 +218,6 @@ public:
     bool wait(std::chrono::microseconds timeout) { return waker_.wait(timeout); }
 
 private:
-    using Clock = std::chrono::steady_clock;
-
-    // A look at the catalogs costs some milliseconds: it is had now and then, and when something is
-    // missing.
-    static constexpr std::chrono::seconds between_looks{1};
-    static constexpr std::chrono::seconds between_idle_looks{5};
-    [[nodiscard]] bool is_time(std::chrono::seconds pause) const {
-        return request_.schema != Schema::none && Clock::now() - looked_ > pause;
-    }
-    [[nodiscard]] std::vector<Difference> look() {
-        std::vector<Difference> differences;
-        if (request_.schema != Schema::none) { differences = manager_.plan().differences; }
-        suspicious_ = !differences.empty(); // until it is brought up again
-        looked_ = Clock::now();
-        return differences;
-    }
-
     // A standby's snapshots don't tell which transactions run on the primary: changes would be
     // lost.
     void require_primary() {
@@ -264,9 +256,9 @@ private:
     void read_installation() {
         const std::optional<InstalledCapture> found = manager_.find();
         if (!found) {
-            throw Error{Errc::schema_mismatch,
-                connection_->handle().name() + " has no capture " + request_.capture.name +
-                    ": run the printed install script, or start with Schema::automatic"};
+            aftertouch::detail::refuse_missing_capture(connection_->handle().name(),
+                request_.capture,
+                ": run the printed install script, or start with Schema::automatic");
         }
         installed_ = *found;
         Planner planner = manager_.planner();
@@ -283,16 +275,16 @@ private:
     WakeList& wakers_;
     Transaction transaction_;
     SchemaManager manager_;
+    DriftWatch watch_;
     CheckpointStore store_;
     Waker waker_;
     InstalledCapture installed_;
     std::vector<KeyFold> folds_;
     std::optional<ChangeLog> log_;
     std::optional<SourceRows> rows_;
-    Clock::time_point looked_{};
-    bool suspicious_ = false; // an object of the database was missing
     std::uint64_t batches_ = 0;
     std::string batch_;                // names the batch's transaction to the server
+    std::uint64_t asked_ = 0;          // statements before its handler's
     bool read_ = false;                // the log was read in it
     std::optional<std::int64_t> seen_; // the log's last number before it wrote
     std::optional<Mark> own_mark_;

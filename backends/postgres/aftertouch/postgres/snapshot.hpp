@@ -12,10 +12,10 @@
 
 #include <aftertouch/error.hpp>
 #include <aftertouch/postgres/catalog.hpp>
-#include <aftertouch/postgres/dialect.hpp>
 #include <aftertouch/postgres/literals.hpp>
 #include <aftertouch/postgres/position.hpp>
 #include <aftertouch/postgres/prepared.hpp>
+#include <aftertouch/postgres/source_dialect.hpp>
 #include <aftertouch/postgres/statement.hpp>
 #include <aftertouch/table.hpp>
 #include <aftertouch/value.hpp>

@@ -18,27 +18,36 @@
 #include <aftertouch/backend.hpp>
 #include <aftertouch/capture.hpp>
 #include <aftertouch/checkpoint.hpp>
+#include <aftertouch/database.hpp>
 #include <aftertouch/detail/fair_mutex.hpp>
-#include <aftertouch/detail/handler_scope.hpp>
-#include <aftertouch/error.hpp>
+#include <aftertouch/detail/refusals.hpp>
 #include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/schema.hpp>
 #include <aftertouch/sqlite/session.hpp>
 #include <aftertouch/sqlite/statement.hpp>
+#include <aftertouch/sqlite/types.hpp>
 #include <aftertouch/sqlite/wake.hpp>
-#include <aftertouch/transaction.hpp>
 
 /// \file
 /// The SQLite database that an application opens, writes through, and runs pipelines on.
 
 namespace aftertouch::sqlite {
 
+/// What `DatabaseCalls` needs to know.
+struct Engine {
+    using Connection = sqlite::Connection;
+    using SchemaManager = sqlite::SchemaManager;
+    static constexpr std::string_view begin = "BEGIN IMMEDIATE";
+    static constexpr std::string_view how_to_run = "sqlite3 -bail FILE < this";
+    static constexpr auto declared_type = &sqlite::declared_type;
+};
+
 /// An SQLite database: a file, or one in memory.
 ///
 /// A file's pipelines open connections of their own, so that the application's reads go on while a
 /// batch runs. A database in memory, and a borrowed connection, are one connection behind a mutex:
 /// a call waits for a running batch, so that the application's writes never join a handler's
-/// transaction.
+/// transaction. Its calls are those of `DatabaseCalls`.
 ///
 /// \code
 /// aftertouch::sqlite::Database shop{"shop.db", {.wal = true}};
@@ -46,65 +55,13 @@ namespace aftertouch::sqlite {
 /// for (const Order& order : shop.query(aftertouch::type<Order>, "SELECT id, customer, amount FROM
 /// \"order\"")) { } \endcode
 ///
-/// *Threads*: any. From inside a handler every call throws `Error` (`wrong_thread`): a handler has
-/// its own transaction. *Lifetime*: must outlive its pipelines.
-class Database {
-public:
-    using Session = sqlite::Session;
-    using Transaction = aftertouch::Transaction<Connection>;
-
-private:
+/// *Threads*: any. *Lifetime*: must outlive its pipelines.
+class Database : public DatabaseCalls<Database, Engine> {
     using FairMutex = aftertouch::detail::FairMutex;
 
-    template <class Work>
-    auto with_transaction(std::string_view call, Work work) {
-        aftertouch::detail::HandlerScope::refuse(this, call);
-        const std::lock_guard guard{*mutex_};
-        const NotifyAfter notify{*this, sqlite3_total_changes(connection_->handle().get())};
-        static constexpr std::atomic<bool> never{false};
-        Transaction tx{*connection_, never};
-        return work(tx);
-    }
-
-    template <class Work>
-    auto with_manager(std::string_view call, const Capture& capture, Work work) {
-        aftertouch::detail::HandlerScope::refuse(this, call);
-        const std::lock_guard guard{*mutex_};
-        SchemaManager manager{*connection_, capture};
-        return work(manager);
-    }
-
-    [[nodiscard]] static Script whole(const Script& script) {
-        return script.in_transaction(
-            "Run with: sqlite3 -bail FILE < this; then it runs whole or not at all.",
-            "BEGIN IMMEDIATE");
-    }
-
-    [[nodiscard]] InstalledCapture require(SchemaManager& manager, const Capture& capture) const {
-        if (auto installed = manager.find()) { return *std::move(installed); }
-        throw Error{Errc::schema_mismatch,
-            name() + " has no capture " + capture.name + " yet: start the pipeline first"};
-    }
-
-    [[noreturn]] void refuse_pruned(std::string_view what) const {
-        throw Error{Errc::invalid_argument,
-            name() + ": its log doesn't reach back to this " + std::string{what} +
-                " any more, or never did: rewind to a time or an event id of this database that "
-                "isn't pruned, or rebuild()"};
-    }
-
-    // Wakes the pipelines if something was written.
-    struct NotifyAfter {
-        Database& database;
-        int before;
-        ~NotifyAfter() {
-            if (sqlite3_total_changes(database.connection_->handle().get()) != before) {
-                database.wakers_.notify_all();
-            }
-        }
-    };
-
 public:
+    using Session = sqlite::Session;
+
     /// Opens `path`, creating the file if there is none. ":memory:" is a database of this object
     /// alone.
     ///
@@ -120,59 +77,8 @@ public:
     /// can't be prevented there.
     [[nodiscard]] static Database borrow(sqlite3* handle) { return Database{handle}; }
 
-    Database(const Database&) = delete;
-    Database& operator=(const Database&) = delete;
-
     /// The path, as it appears in messages.
     [[nodiscard]] const std::string& name() const noexcept { return connection_->handle().name(); }
-
-    /// Runs a statement with $1, $2, ..., or without arguments several; says how many rows the last
-    /// one wrote.
-    template <Mapped... Arguments>
-    std::int64_t execute(std::string_view sql, const Arguments&... arguments) {
-        return with_transaction(
-            "Database::execute", [&](Transaction& tx) { return tx.execute(sql, arguments...); });
-    }
-
-    /// All rows of a query; columns go to the fields of `R` by their order.
-    template <Row R, Mapped... Arguments>
-    [[nodiscard]] std::vector<R> query(
-        type_t<R> row, std::string_view sql, const Arguments&... arguments) {
-        return with_transaction(
-            "Database::query", [&](Transaction& tx) { return tx.query(row, sql, arguments...); });
-    }
-
-    /// Runs `work(transaction)` in one transaction, committed when it returns and rolled back when
-    /// it throws. Answers what `work` answers.
-    template <class Work>
-    std::invoke_result_t<Work&, Transaction&> transaction(Work&& work) {
-        return with_transaction("Database::transaction", [&](Transaction& tx) {
-            connection_->begin("BEGIN IMMEDIATE");
-            connection_->require_transaction(true);
-            const aftertouch::detail::HandlerScope scope{this};
-            try {
-                if constexpr (std::is_void_v<std::invoke_result_t<Work&, Transaction&>>) {
-                    work(tx);
-                    connection_->commit();
-                } else {
-                    auto answer = work(tx);
-                    connection_->commit();
-                    return answer;
-                }
-            } catch (...) {
-                connection_->require_transaction(false);
-                connection_->roll_back();
-                throw;
-            }
-        });
-    }
-
-    /// Creates the table of an entity where it is missing: for derived tables and examples. An
-    /// existing table stays as it is.
-    template <Entity T>
-    void create_table(type_t<T> = {}) {
-        execute(dml::create_table(table_of<T>(), declared_type));
-    }
 
     /// \name For pipelines and for install.hpp
     /// @{
@@ -213,7 +119,9 @@ public:
                     reached = row[1].as_integer() != 0;
                     return false;
                 });
-            if (pruned_through != 0 && !reached) { refuse_pruned("time"); }
+            if (pruned_through != 0 && !reached) {
+                aftertouch::detail::refuse_pruned(name(), "time");
+            }
             return found.text();
         });
     }
@@ -231,18 +139,10 @@ public:
                 });
             if (!position || position->seq < installed.pruned_through ||
                 position->seq > high_water) {
-                refuse_pruned("place");
+                aftertouch::detail::refuse_pruned(name(), "place");
             }
             return position->text();
         });
-    }
-    [[nodiscard]] Script install_script(const Capture& capture) {
-        return with_manager("install_script", capture,
-            [](SchemaManager& manager) { return whole(manager.plan().script); });
-    }
-    [[nodiscard]] Script remove_script(const Capture& capture) {
-        return with_manager("remove_script", capture,
-            [](SchemaManager& manager) { return whole(manager.removal()); });
     }
     [[nodiscard]] Script status_script(const std::string& schema = "main") const {
         Script script;
@@ -250,23 +150,31 @@ public:
             dialect::status(schema));
         return script;
     }
-    [[nodiscard]] std::vector<Difference> differences(const Capture& capture) {
-        return with_manager(
-            "verify", capture, [](SchemaManager& manager) { return manager.plan().differences; });
-    }
-    bool install(const Capture& capture, Schema mode) {
-        return with_manager(
-            "install", capture, [&](SchemaManager& manager) { return manager.bring_up(mode); });
-    }
-    void remove(const Capture& capture) {
-        with_manager(
-            "remove", capture, [](SchemaManager& manager) { return manager.remove(), true; });
-    }
     /// @}
 
 private:
+    friend DatabaseCalls<Database, Engine>;
+
     explicit Database(sqlite3* borrowed)
         : connection_{std::make_shared<Connection>(borrowed)}, shared_{true} {}
+
+    // Wakes the pipelines if something was written.
+    struct NotifyAfter {
+        Database& database;
+        int before;
+        ~NotifyAfter() {
+            if (sqlite3_total_changes(database.connection_->handle().get()) != before) {
+                database.wakers_.notify_all();
+            }
+        }
+    };
+
+    template <class Work>
+    std::invoke_result_t<Work&, Connection&> with_connection(Work& work) {
+        const std::lock_guard guard{*mutex_};
+        const NotifyAfter notify{*this, sqlite3_total_changes(connection_->handle().get())};
+        return work(*connection_);
+    }
 
     std::string path_;
     Options options_;

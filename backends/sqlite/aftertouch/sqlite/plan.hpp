@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <aftertouch/capture.hpp>
+#include <aftertouch/detail/refusals.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/identifier.hpp>
 #include <aftertouch/script.hpp>
@@ -122,10 +123,8 @@ private:
 
     void refuse_conflict(const std::optional<InstalledCapture>& installed) {
         if (installed && installed->definition != definition_) {
-            refuse(" has a capture " + capture_.name + " declared as [" + installed->definition +
-                   "], and this program declares it as [" + definition_ +
-                   "]: name one of the two with named(), or remove() the old one if no program "
-                   "uses it any more");
+            aftertouch::detail::refuse_conflict(
+                catalog_.database(), capture_.name, installed->definition, definition_);
         }
         if (installed || !has_table("aftertouch_capture")) { return; }
         const std::vector<Value> name{Value{Cell::text(capture_.name)}};

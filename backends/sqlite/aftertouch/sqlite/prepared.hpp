@@ -34,6 +34,8 @@ public:
     Connection& operator=(const Connection&) = delete;
 
     [[nodiscard]] const Handle& handle() const noexcept { return handle_; }
+    /// SQLite's own handle, for a caller who does with it what isn't known here.
+    [[nodiscard]] sqlite3* native() const noexcept { return handle_.get(); }
 
     /// Begins a transaction with `sql`, and what it takes to end it, so that no lack of memory can
     /// keep it open.

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include <aftertouch/capture.hpp>
+#include <aftertouch/detail/refusals.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/identifier.hpp>
 #include <aftertouch/script.hpp>
@@ -51,9 +52,8 @@ public:
         const SchemaPlan found = plan();
         if (found.script.empty()) { return false; }
         if (mode == Schema::verify) {
-            throw Error{Errc::schema_mismatch, connection_->handle().name() + " isn't as capture " +
-                                                   capture_->name +
-                                                   " needs it: " + to_text(found.differences)};
+            aftertouch::detail::refuse_differences(
+                connection_->handle().name(), *capture_, found.differences);
         }
         in_transaction("BEGIN IMMEDIATE", [&] {
             // Another program may have been faster.
@@ -89,10 +89,7 @@ private:
     std::invoke_result_t<Work&> in_transaction(std::string_view begin, Work work) {
         if (connection_->handle().in_transaction()) {
             if (begin == "BEGIN") { return work(); }
-            throw Error{Errc::busy,
-                connection_->handle().name() +
-                    " is inside a transaction of the application on the same connection: install "
-                    "and remove when that has ended"};
+            aftertouch::detail::refuse_inside_transaction(connection_->handle().name());
         }
         connection_->begin(begin);
         try {

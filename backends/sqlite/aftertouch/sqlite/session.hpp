@@ -17,6 +17,7 @@
 #include <aftertouch/backend.hpp>
 #include <aftertouch/checkpoint.hpp>
 #include <aftertouch/detail/fair_mutex.hpp>
+#include <aftertouch/detail/refusals.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/sqlite/change_log.hpp>
 #include <aftertouch/sqlite/prepared.hpp>
@@ -267,9 +268,9 @@ private:
     void read_installation() {
         const std::optional<InstalledCapture> found = manager_.find();
         if (!found) {
-            throw Error{Errc::schema_mismatch,
-                connection_->handle().name() + " has no capture " + request_.capture.name +
-                    ": run the printed install script, or start with Schema::automatic"};
+            aftertouch::detail::refuse_missing_capture(connection_->handle().name(),
+                request_.capture,
+                ": run the printed install script, or start with Schema::automatic");
         }
         installed_ = *found;
         const TableFacts facts = manager_.catalog().table(request_.capture.table.name);

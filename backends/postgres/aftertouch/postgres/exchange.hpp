@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <aftertouch/error.hpp>
+#include <aftertouch/postgres/connection.hpp>
+#include <aftertouch/postgres/statement.hpp>
+#include <aftertouch/postgres/statement_names.hpp>
+#include <aftertouch/postgres/types.hpp>
+#include <aftertouch/value.hpp>
+
+/// \file
+/// Statements to the server and answers back: prepared once, and several in one flush. The door to
+/// libpq's calls.
+
+namespace aftertouch::postgres {
+
+/// A statement that is sent together with others. *Lifetime*: that of its text.
+struct Request {
+    std::string_view sql;
+    std::vector<Value> values{};
+    Format format = Format::text;
+};
+
+/// A connection and the names of what is prepared on it. Knows of transactions only that a
+/// statement can't be tried again inside one.
+class Exchange {
+public:
+    Exchange(Parameters parameters, const Options& options)
+        : options_{options}, handle_{std::move(parameters)} {
+        set_up();
+    }
+
+    [[nodiscard]] const Handle& handle() const noexcept { return handle_; }
+    [[nodiscard]] Handle& handle() noexcept { return handle_; }
+    [[nodiscard]] const Options& options() const noexcept { return options_; }
+
+    /// Connects again; nothing of the old connection is left.
+    void reconnect() {
+        names_.clear();
+        handle_.connect();
+        set_up();
+    }
+
+    /// Statements without parameters, in text.
+    Answer simple(std::string_view sql) {
+        refuse_nul(sql);
+        return checked(PQexec(handle_.get(), std::string{sql}.c_str()), sql);
+    }
+
+    /// One statement.
+    template <class Values>
+    [[nodiscard]] Answer one(std::string_view sql, const Values& values, Format format) {
+        arguments_.assign(values);
+        if (!options_.prepare) { return plain(sql, format); }
+        const bool known = names_.find(sql) != nullptr;
+        const bool alone = handle_.idle();
+        try {
+            return run_prepared(sql, format);
+        } catch (const Error& error) {
+            if (!known || !is_outdated(error)) { throw; }
+            forget(sql);
+            if (!alone) { refuse_outdated(error, sql); }
+        }
+        return run_prepared(sql, format);
+    }
+
+    /// Several in one flush: where one fails, the server skips those behind it, and its error is
+    /// thrown.
+    [[nodiscard]] std::vector<Answer> together(const std::vector<Request>& requests) {
+        std::vector<std::string> names;
+        for (const Request& request : requests) {
+            names.push_back(options_.prepare ? prepared(request.sql) : std::string{});
+        }
+        std::vector<detail::ResultPointer> results = exchange(requests, names);
+        std::vector<Answer> answers;
+        for (std::size_t i = 0; i < requests.size(); ++i) {
+            try {
+                answers.push_back(checked(results[i].release(), requests[i].sql));
+            } catch (const Error& error) {
+                if (!is_outdated(error)) { throw; }
+                forget(requests[i].sql);
+                refuse_outdated(error, requests[i].sql);
+            }
+        }
+        return answers;
+    }
+
+private:
+    void set_up() {
+        std::string sql;
+        for (const Setting& setting : settings) {
+            sql += "SET " + std::string{setting.name} + " = '" + std::string{setting.value} + "'; ";
+        }
+        simple(sql + "SET lock_timeout = " + std::to_string(options_.lock_timeout.count()));
+    }
+
+    // ------------------------------------------------------------------------------ what is sent
+
+    static void refuse_nul(std::string_view sql) {
+        if (sql.find('\0') == std::string_view::npos) { return; }
+        throw Error{Errc::invalid_argument, "a statement's text ends at a NUL byte to PostgreSQL, "
+                                            "and this one goes on behind it: pass the value as a "
+                                            "parameter"};
+    }
+
+    [[nodiscard]] Answer plain(std::string_view sql, Format format) {
+        refuse_nul(sql);
+        return checked(PQexecParams(handle_.get(), std::string{sql}.c_str(), arguments_.size(),
+                           nullptr, arguments_.data(), nullptr, nullptr, static_cast<int>(format)),
+            sql);
+    }
+    [[nodiscard]] Answer run_prepared(std::string_view sql, Format format) {
+        const std::string& name = prepared(sql);
+        return checked(PQexecPrepared(handle_.get(), name.c_str(), arguments_.size(),
+                           arguments_.data(), nullptr, nullptr, static_cast<int>(format)),
+            sql);
+    }
+
+    // In a pipeline.
+    [[nodiscard]] bool send(const Request& request, const std::string& name) {
+        PGconn* const server = handle_.get();
+        arguments_.assign(request.values);
+        const int format = static_cast<int>(request.format);
+        if (!name.empty()) {
+            return PQsendQueryPrepared(server, name.c_str(), arguments_.size(), arguments_.data(),
+                       nullptr, nullptr, format) == 1;
+        }
+        refuse_nul(request.sql);
+        return PQsendQueryParams(server, std::string{request.sql}.c_str(), arguments_.size(),
+                   nullptr, arguments_.data(), nullptr, nullptr, format) == 1;
+    }
+
+    // A result a request, null or aborted behind the first that failed.
+    [[nodiscard]] std::vector<detail::ResultPointer> exchange(
+        const std::vector<Request>& requests, const std::vector<std::string>& names) {
+        PGconn* const server = handle_.get();
+        bool sent = PQenterPipelineMode(server) == 1;
+        for (std::size_t i = 0; i < requests.size(); ++i) {
+            sent = sent && send(requests[i], names[i]);
+        }
+        sent = sent && PQpipelineSync(server) == 1;
+        std::vector<detail::ResultPointer> results;
+        for (std::size_t i = 0; sent && i <= requests.size(); ++i) {
+            results.push_back(next_result());
+        }
+        if (sent && !handle_.lost() && PQexitPipelineMode(server) == 1) { return results; }
+        // What the server has done of it isn't known, and the connection is of no use any more.
+        const PGresult* const first = results.empty() ? nullptr : results.front().get();
+        const Error error = handle_.error_of(first, requests.front().sql);
+        handle_.close();
+        throw error;
+    }
+    [[nodiscard]] detail::ResultPointer next_result() {
+        detail::ResultPointer result{PQgetResult(handle_.get())};
+        const bool sync = result && PQresultStatus(result.get()) == PGRES_PIPELINE_SYNC;
+        while (result && !sync) { // up to the end of the statement
+            const detail::ResultPointer more{PQgetResult(handle_.get())};
+            if (!more) { break; }
+        }
+        return result;
+    }
+
+    [[nodiscard]] Answer checked(PGresult* raw, std::string_view sql) const {
+        detail::ResultPointer result{raw};
+        switch (PQresultStatus(result.get())) {
+            case PGRES_COMMAND_OK:
+            case PGRES_TUPLES_OK:
+            case PGRES_EMPTY_QUERY: return Answer{std::move(result)};
+            case PGRES_COPY_IN:
+            case PGRES_COPY_OUT:
+            case PGRES_COPY_BOTH:
+                throw Error{Errc::invalid_argument,
+                    handle_.name() + ": COPY moves data outside of a statement: run it on a "
+                                     "connection of your own",
+                    {.statement = std::string{sql}}};
+            default: throw handle_.error_of(result.get(), sql);
+        }
+    }
+
+    // --------------------------------------------------------------------------- what is prepared
+
+    const std::string& prepared(std::string_view sql) {
+        if (const std::string* known = names_.find(sql); known != nullptr) { return *known; }
+        refuse_nul(sql);
+        const std::string name = names_.next();
+        static_cast<void>(checked(
+            PQprepare(handle_.get(), name.c_str(), std::string{sql}.c_str(), 0, nullptr), sql));
+        const std::string& added = names_.add(sql, name);
+        if (const auto surplus = names_.remove_surplus()) { deallocate(*surplus); }
+        return added;
+    }
+    void forget(std::string_view sql) {
+        if (const auto name = names_.remove(sql)) { deallocate(*name); }
+    }
+    // In a transaction that has failed it stays on the server, and its name isn't used again.
+    void deallocate(const std::string& name) {
+        if (handle_.lost() || PQtransactionStatus(handle_.get()) == PQTRANS_INERROR) { return; }
+        detail::ResultPointer{PQexec(handle_.get(), ("DEALLOCATE " + name).c_str())};
+    }
+
+    // A table was altered, or somebody dropped the session's statements.
+    [[nodiscard]] static bool is_outdated(const Error& error) noexcept {
+        return error.native_code() == detail::packed("0A000") ||
+               error.native_code() == detail::packed("26000");
+    }
+    [[noreturn]] void refuse_outdated(const Error& error, std::string_view sql) const {
+        throw Error{Errc::interrupted,
+            handle_.name() + ": a table was changed under a prepared statement: once more",
+            {.native_code = error.native_code(), .statement = std::string{sql}}};
+    }
+
+    Options options_;
+    Handle handle_;
+    StatementNames names_;
+    Arguments arguments_; // of the statement in hand
+};
+
+} // namespace aftertouch::postgres

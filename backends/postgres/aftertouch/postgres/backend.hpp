@@ -16,7 +16,6 @@
 #include <aftertouch/backend.hpp>
 #include <aftertouch/capture.hpp>
 #include <aftertouch/detail/handler_scope.hpp>
-#include <aftertouch/detail/waker.hpp>
 #include <aftertouch/dml.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/postgres/dialect.hpp>
@@ -24,6 +23,8 @@
 #include <aftertouch/postgres/prepared.hpp>
 #include <aftertouch/postgres/schema.hpp>
 #include <aftertouch/postgres/session.hpp>
+#include <aftertouch/postgres/upkeep.hpp>
+#include <aftertouch/postgres/wake.hpp>
 #include <aftertouch/transaction.hpp>
 
 /// \file
@@ -117,14 +118,22 @@ private:
 public:
     /// Connects. *Throws* `Error` (`connection_lost`, `database`), never with a secret in it.
     explicit Database(Parameters parameters, Options options = {})
-        : parameters_{std::move(parameters)},
-          options_{options},
-          connection_{parameters_, options_} {}
+        : options_{options},
+          connection_{parameters, options_},
+          parameters_{std::move(parameters)} {}
     /// The same by a connection string ("host=... dbname=...") or a postgresql:// URI.
     explicit Database(const std::string& connection_string, Options options = {})
         : Database{parameters_from(connection_string), options} {}
     explicit Database(const char* connection_string, Options options = {})
         : Database{std::string{connection_string}, options} {}
+
+    /// Uses a connection of the application's for its calls, and changes nothing of its session;
+    /// pipelines connect by themselves as it was connected. *Requires* that nobody uses it at the
+    /// same time, and that it outlives this object. Inside a transaction that the application has
+    /// begun on it, its settings say how values are written: what can't be read so is refused.
+    [[nodiscard]] static Database borrow(PGconn* connection, Options options = {}) {
+        return Database{connection, options};
+    }
 
     Database(const Database&) = delete;
     Database& operator=(const Database&) = delete;
@@ -249,16 +258,14 @@ public:
         return with_manager("remove_script", capture,
             [](SchemaManager& manager) { return whole(manager.removal()); });
     }
-    [[nodiscard]] Script status_script() const {
-        Script script;
-        script.add("Each pipeline, how far it has come and what it is behind. Reads only.",
-            std::string{dialect::status});
-        return script;
-    }
+    [[nodiscard]] Script status_script() const { return postgres::status_script(); }
     [[nodiscard]] std::vector<Difference> differences(const Capture& capture) {
         return with_manager(
             "verify", capture, [](SchemaManager& manager) { return manager.plan().differences; });
     }
+    /// Removes from the log what every pipeline has handled; answers how many rows. Holds up
+    /// neither writers nor pipelines.
+    std::int64_t prune() { return query(type_t<std::int64_t>{}, dialect::prune).front(); }
     bool install(const Capture& capture, Schema mode) {
         return with_manager(
             "install", capture, [&](SchemaManager& manager) { return manager.bring_up(mode); });
@@ -270,13 +277,18 @@ public:
     /// @}
 
 private:
+    Database(PGconn* borrowed, Options options)
+        : options_{options},
+          connection_{borrowed, options_},
+          parameters_{connection_.handle().parameters()} {}
+
     void begin() {
         if (!connection_.handle().idle()) {
             throw Error{Errc::invalid_argument,
-                name() + ": a transaction was begun by execute(\"BEGIN\") and is open still: end "
-                         "it before transaction()"};
+                name() + ": a transaction was begun by execute(\"BEGIN\"), or on the borrowed "
+                         "connection, and is open still: end it before transaction()"};
         }
-        connection_.run("BEGIN");
+        connection_.begin("");
         connection_.require_transaction(true);
     }
     void commit() {
@@ -284,11 +296,11 @@ private:
         connection_.require_transaction(false);
     }
 
-    Parameters parameters_;
     Options options_;
     Connection connection_;
-    std::mutex mutex_; // of the connection
-    aftertouch::detail::WakeList<aftertouch::detail::Waker> wakers_;
+    Parameters parameters_; // of the pipelines' connections
+    std::mutex mutex_;      // of the connection
+    WakeList wakers_;
 };
 
 static_assert(StorageBackend<Database>);

@@ -163,7 +163,7 @@ private:
             values_.push_back(integer(at.window->last));
             values_.push_back(integer(at.window->seq - (skipped > 0 ? 1 : 0)));
         }
-        answer_.emplace(connection_->ask(at.window ? window_ : new_window_, values_));
+        answer_.emplace(connection_->ask_alone(at.window ? window_ : new_window_, values_));
         items_.clear();
         if (answer_->rows() == 0) { // there is no row in aftertouch.meta
             note({}, false, facts_.last);

@@ -286,20 +286,4 @@ inline constexpr std::string_view snapshot_before =
     "','), coalesce(pg_sequence_last_value('aftertouch.log_seq_seq'::regclass), 0), EXISTS (SELECT "
     "1 FROM early) OR (SELECT through IS NULL FROM aftertouch.meta) FROM most";
 
-/// For a person: each pipeline with its capture, what it is behind, and its rebuild.
-inline constexpr std::string_view status =
-    "WITH word AS (SELECT *, split_part(checkpoint, ' ', 2) AS log, split_part(checkpoint, ' ', 3) "
-    "AS place, split_part(checkpoint, ' ', 5) AS rebuild FROM aftertouch.checkpoint),\n  seen AS "
-    "(SELECT *, CASE WHEN place ~ '^[1-9][0-9]*-[1-9][0-9]*-[0-9,]*_' THEN "
-    "replace(split_part(place, '_', 1), '-', ':')::pg_snapshot END AS snapshot FROM word)\nSELECT "
-    "p.pipeline, c.name AS capture,\n  CASE WHEN p.rebuild <> '' THEN 'rebuilding' ELSE "
-    "'following' END AS state, p.place AS position,\n  (SELECT coalesce(sum(coalesce(l.keys, 1)), "
-    "0) FROM aftertouch.log AS l WHERE l.capture = c.id AND NOT pg_visible_in_snapshot(l.xid, "
-    "p.snapshot)) AS lag_records,\n  (SELECT coalesce(round(extract(epoch FROM clock_timestamp() - "
-    "min(l.at)), 3), 0) FROM aftertouch.log AS l WHERE l.capture = c.id AND NOT "
-    "pg_visible_in_snapshot(l.xid, p.snapshot)) AS lag_seconds,\n  nullif(substr(p.rebuild, 2), "
-    "'') AS rebuild_done_of_total, p.attempts AS failed_attempts, p.at AS written\nFROM seen AS p "
-    "CROSS JOIN aftertouch.meta AS m LEFT JOIN aftertouch.capture AS c ON split_part(p.log, '.', "
-    "1) = m.log_id AND split_part(p.log, '.', 3) = c.incarnation\nORDER BY p.pipeline";
-
 } // namespace aftertouch::postgres::dialect

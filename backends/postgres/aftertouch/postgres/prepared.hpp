@@ -3,17 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include <aftertouch/dml.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/postgres/connection.hpp>
 #include <aftertouch/postgres/statement.hpp>
+#include <aftertouch/postgres/statement_names.hpp>
 #include <aftertouch/postgres/types.hpp>
 #include <aftertouch/value.hpp>
 
@@ -24,6 +25,9 @@ namespace aftertouch::postgres {
 
 /// A handle with its prepared statements: the newest 64 texts are kept.
 ///
+/// Where each transaction may find another session (behind a pooler), or the session is the
+/// application's (borrowed), nothing is kept in it: no prepared statement, no setting.
+///
 /// *Threads*: one at a time, but for `cancel` of its handle.
 class Connection {
 public:
@@ -31,6 +35,8 @@ public:
         : options_{options}, handle_{std::move(parameters)} {
         set_up();
     }
+    Connection(PGconn* borrowed, const Options& options)
+        : options_{options}, handle_{borrowed}, sessionless_{true} {}
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
@@ -38,13 +44,23 @@ public:
     [[nodiscard]] Handle& handle() noexcept { return handle_; }
     [[nodiscard]] const Options& options() const noexcept { return options_; }
 
-    /// Connects again if the connection is gone. Nothing of the old one is left.
+    [[nodiscard]] bool sessionless() const noexcept { return sessionless_; }
+
+    /// Connects again if the connection is gone. Nothing of the old one is left. *Throws* `Error`
+    /// for a borrowed connection that is gone, or can't be used as it is.
     void revive() {
+        if (handle_.is_borrowed()) { return handle_.require_ready(); }
         if (!handle_.lost()) { return; }
-        by_text_.clear();
-        entries_.clear();
+        names_.clear();
         handle_.connect();
         set_up();
+    }
+
+    /// Begins a transaction, and runs `more` in it, in one round trip.
+    void begin(std::string_view mode, const std::string& more = {}) {
+        std::string sql = "BEGIN" + std::string{mode};
+        if (sessionless_) { sql += "; " + settings_sql("SET LOCAL ", options_.lock_timeout); }
+        simple(more.empty() ? sql : sql + "; " + more);
     }
 
     /// Ends a transaction if one is open, whatever its state.
@@ -66,14 +82,14 @@ public:
         require_order();
         Arguments& arguments = arguments_;
         arguments.assign(values);
-        if (!options_.prepare) { return plain(sql, arguments); }
-        const bool known = by_text_.contains(std::string{sql});
+        if (sessionless_) { return plain(sql, arguments); }
+        const bool known = names_.find(sql) != nullptr;
         const bool alone = handle_.idle();
         try {
             return run_prepared(sql, arguments);
         } catch (const Error& error) {
             if (!known || !is_outdated(error)) { throw; }
-            forget(sql);
+            deallocate(names_.remove(sql));
             if (!alone) {
                 throw Error{Errc::interrupted,
                     handle_.name() + ": a table was changed under a prepared statement: once more",
@@ -100,9 +116,9 @@ public:
         PGconn* const server = handle_.get();
         std::string name;
         std::string commit;
-        if (options_.prepare) {
-            name = prepared(sql).name;
-            commit = prepared("COMMIT").name;
+        if (!sessionless_) {
+            name = prepared(sql);
+            commit = prepared("COMMIT");
         }
         const Arguments nothing;
         const bool sent = PQenterPipelineMode(server) == 1 && send(sql, name, arguments_) &&
@@ -139,12 +155,28 @@ public:
     /// Runs one statement and calls `row(row)` for each row until it answers false.
     template <class Values, class Row>
     void each(std::string_view sql, const Values& values, Row&& row) {
-        const Answer answer = ask(sql, values);
+        const Answer answer = ask_alone(sql, values);
         noted(answer);
         Room room;
         for (std::size_t i = 0; i < answer.rows(); ++i) {
             room.clear();
             if (!row(AnswerRow{answer, i, room})) { return; }
+        }
+    }
+
+    /// Runs one statement; outside a transaction in one of its own where the session may not have
+    /// the settings that values are read with.
+    template <class Values>
+    [[nodiscard]] Answer ask_alone(std::string_view sql, const Values& values) {
+        if (!sessionless_ || !handle_.idle() || transaction_required_) { return ask(sql, values); }
+        begin("");
+        try {
+            Answer answer = ask(sql, values);
+            simple("COMMIT");
+            return answer;
+        } catch (...) {
+            roll_back();
+            throw;
         }
     }
 
@@ -159,24 +191,16 @@ public:
     [[nodiscard]] bool wrote() noexcept { return std::exchange(wrote_, false); }
 
 private:
-    static constexpr std::size_t kept = 64;
-    struct Entry {
-        std::string sql;
-        std::string name;
-    };
-    using Entries = std::list<Entry>;
-
     std::int64_t noted(const Answer& answer) {
         wrote_ = wrote_ || !answer.tag().starts_with("SELECT");
         return answer.affected();
     }
 
+    // Behind a pooler the client is told another process than the one that answers.
     void set_up() {
-        std::string sql;
-        for (const Setting& setting : settings) {
-            sql += "SET " + std::string{setting.name} + " = '" + std::string{setting.value} + "'; ";
-        }
-        simple(sql + "SET lock_timeout = " + std::to_string(options_.lock_timeout.count()));
+        sessionless_ = !options_.prepare || simple("SELECT pg_backend_pid()").number(0, 0) !=
+                                                PQbackendPID(handle_.get());
+        if (!sessionless_) { simple(settings_sql("SET ", options_.lock_timeout)); }
     }
 
     void require_order() const {
@@ -245,8 +269,7 @@ private:
     }
 
     [[nodiscard]] Answer run_prepared(std::string_view sql, const Arguments& arguments) {
-        const Entry& entry = prepared(sql);
-        return checked(PQexecPrepared(handle_.get(), entry.name.c_str(), arguments.size(),
+        return checked(PQexecPrepared(handle_.get(), prepared(sql).c_str(), arguments.size(),
                            arguments.data(), nullptr, nullptr, 0),
             sql);
     }
@@ -257,39 +280,29 @@ private:
                error.native_code() == detail::packed("26000");
     }
 
-    const Entry& prepared(std::string_view sql) {
-        if (const auto found = by_text_.find(std::string{sql}); found != by_text_.end()) {
-            entries_.splice(entries_.begin(), entries_, found->second);
-            return *found->second;
-        }
+    const std::string& prepared(std::string_view sql) {
+        if (const std::string* name = names_.find(sql)) { return *name; }
         refuse_nul(sql);
-        Entry made{std::string{sql}, "aftertouch_" + std::to_string(++number_)};
+        std::string name = names_.unused();
         static_cast<void>(checked(
-            PQprepare(handle_.get(), made.name.c_str(), made.sql.c_str(), 0, nullptr), sql));
-        entries_.push_front(std::move(made));
-        by_text_.emplace(entries_.front().sql, entries_.begin());
-        if (entries_.size() > kept) { forget(std::string{entries_.back().sql}); }
-        return entries_.front();
+            PQprepare(handle_.get(), name.c_str(), std::string{sql}.c_str(), 0, nullptr), sql));
+        const std::string& kept = names_.add(sql, std::move(name));
+        deallocate(names_.remove_surplus());
+        return kept;
     }
 
-    void forget(std::string_view sql) {
-        const auto found = by_text_.find(std::string{sql});
-        if (found == by_text_.end()) { return; }
-        const std::string name = found->second->name;
-        entries_.erase(found->second);
-        by_text_.erase(found);
-        // In a transaction that has failed it stays on the server, and its name isn't used again.
-        if (!handle_.lost() && PQtransactionStatus(handle_.get()) != PQTRANS_INERROR) {
-            detail::ResultPointer{PQexec(handle_.get(), ("DEALLOCATE " + name).c_str())};
+    // In a transaction that has failed it stays on the server.
+    void deallocate(const std::optional<std::string>& name) {
+        if (name && !handle_.lost() && PQtransactionStatus(handle_.get()) != PQTRANS_INERROR) {
+            detail::ResultPointer{PQexec(handle_.get(), ("DEALLOCATE " + *name).c_str())};
         }
     }
 
     Options options_;
     Handle handle_;
-    Entries entries_; // the newest first
-    std::unordered_map<std::string, Entries::iterator> by_text_;
+    bool sessionless_ = false;
+    StatementNames names_;
     Arguments arguments_;
-    std::int64_t number_ = 0;
     bool wrote_ = false;
     bool transaction_required_ = false;
 };

@@ -82,7 +82,7 @@ private:
                     " is inside a transaction of the application on the same connection: install "
                     "and remove when that has ended"};
         }
-        connection_->run("BEGIN ISOLATION LEVEL READ COMMITTED");
+        connection_->begin(" ISOLATION LEVEL READ COMMITTED");
         try {
             // One program at a time.
             if (planner().catalog().exists("aftertouch.capture")) {

@@ -16,7 +16,6 @@
 
 #include <aftertouch/backend.hpp>
 #include <aftertouch/checkpoint.hpp>
-#include <aftertouch/detail/waker.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/postgres/change_log.hpp>
 #include <aftertouch/postgres/position.hpp>
@@ -24,6 +23,7 @@
 #include <aftertouch/postgres/schema.hpp>
 #include <aftertouch/postgres/snapshot.hpp>
 #include <aftertouch/postgres/store.hpp>
+#include <aftertouch/postgres/wake.hpp>
 #include <aftertouch/transaction.hpp>
 
 /// \file
@@ -36,9 +36,6 @@ namespace aftertouch::postgres {
 /// A batch is one READ COMMITTED transaction; its first statements read, and take the position
 /// before it has written anything.
 class Session {
-    using Waker = aftertouch::detail::Waker;
-    using WakeList = aftertouch::detail::WakeList<Waker>;
-
 public:
     using Position = postgres::Position;
     using Transaction = aftertouch::Transaction<Connection>;
@@ -60,6 +57,7 @@ public:
     bool bring_up() {
         connection_->revive();
         require_primary();
+        if (!connection_->sessionless()) { connection_->run_all(listen_sql); }
         const bool changed = manager_.bring_up(request_.schema);
         read_installation();
         looked_ = Clock::now();
@@ -96,8 +94,8 @@ public:
 
     void begin() {
         batch_ = std::to_string(++batches_);
-        connection_->run_all(
-            "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL aftertouch.batch = '" + batch_ + "'");
+        connection_->begin(
+            " ISOLATION LEVEL READ COMMITTED", "SET LOCAL aftertouch.batch = '" + batch_ + "'");
         connection_->require_transaction(true);
         log_->begin_batch();
         read_ = false;
@@ -206,7 +204,9 @@ public:
 
     void wake() noexcept { waker_.notify(); }
     void interrupt() noexcept { connection_->handle().cancel(); }
-    bool wait(std::chrono::microseconds timeout) { return waker_.wait(timeout); }
+    bool wait(std::chrono::microseconds timeout) {
+        return waker_.wait(timeout, connection_->handle());
+    }
 
 private:
     using Clock = std::chrono::steady_clock;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -85,6 +86,17 @@ struct Setting {
 };
 inline constexpr Setting settings[] = {{"datestyle", "ISO, YMD"}, {"timezone", "UTC"},
     {"intervalstyle", "postgres"}, {"bytea_output", "hex"}, {"extra_float_digits", "1"}};
+
+/// Statements that make it hold, and limit how long a lock is waited for; `set` is "SET " or "SET
+/// LOCAL ".
+[[nodiscard]] inline std::string settings_sql(
+    std::string_view set, std::chrono::milliseconds lock_timeout) {
+    std::string sql;
+    for (const Setting& setting : settings) {
+        sql.append(set).append(setting.name).append(" = '").append(setting.value).append("'; ");
+    }
+    return sql.append(set) + "lock_timeout = " + std::to_string(lock_timeout.count());
+}
 
 /// Where the bytes of cells lie that aren't part of an answer's own text; emptied row by row.
 class Room {

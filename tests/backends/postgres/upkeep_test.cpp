@@ -229,6 +229,16 @@ TEST_CASE("P3: who has a transaction open is named, in any database, and prepare
     CHECK(named_now().find(session) == std::string::npos); // it holds nothing back
     other.execute("SELECT pg_current_xact_id()");
     CHECK(named_now().find(session) != std::string::npos);
+    elsewhere.database.create_table<Item>();
+    Following following;
+    auto pipeline = following.pipeline(elsewhere.database, "p");
+    pipeline.drain();
+    const auto begun = one<at::Timestamp>(other, "SELECT now()");
+    const auto is_named = [&] { // unless a test beside this one has an older one open
+        const auto found = pipeline.status().lag->oldest_open;
+        return found && (found->since < begun || (found->who == session && found->since == begun));
+    };
+    CHECK(is_named());
     other.execute("PREPARE TRANSACTION 'forgotten " + name + "'");
     CHECK(named_now().find("prepared transaction 'forgotten " + name + "' of postgres in " +
                            name) != std::string::npos);

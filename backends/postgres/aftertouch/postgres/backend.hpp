@@ -2,7 +2,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -19,6 +18,7 @@
 #include <aftertouch/dml.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/postgres/dialect.hpp>
+#include <aftertouch/postgres/lag.hpp>
 #include <aftertouch/postgres/position.hpp>
 #include <aftertouch/postgres/prepared.hpp>
 #include <aftertouch/postgres/schema.hpp>
@@ -94,17 +94,6 @@ private:
             name() + ": its log doesn't reach back to this " + std::string{what} +
                 " any more, or never did: rewind to a time or an event id of this database that "
                 "isn't pruned, or rebuild()"};
-    }
-
-    // What every pipeline knows of the log's numbers is true for all.
-    [[nodiscard]] Marks all_marks() {
-        const Answer answer = connection_.ask(dialect::all_marks);
-        Marks all;
-        for (std::size_t i = 0; i < answer.rows(); ++i) {
-            const Marks some = Marks::from(answer.text(i, 0));
-            for (const Mark& mark : some.all()) { all.add(mark); }
-        }
-        return all;
     }
 
     // Wakes the pipelines if something was written.
@@ -198,23 +187,9 @@ public:
 
     [[nodiscard]] Lag lag(const Capture& capture, std::string_view position) {
         return with_manager("status", capture, [&](SchemaManager& manager) {
-            Lag lag;
             const auto installed = manager.find();
             const auto from = Position::from(position);
-            if (!installed || !from) { return lag; }
-            const auto [xids, numbers] = all_marks().arrays();
-            std::vector<Value> values;
-            for (const std::string& text : {from->seen.text(), xids, numbers}) {
-                values.emplace_back(Cell::text(text));
-            }
-            const Position::Window window = from->window.value_or(Position::Window{});
-            values.emplace_back(from->window ? Value{Cell::text(window.until.text())} : Value{});
-            values.emplace_back(Cell::integer(window.seq));
-            values.emplace_back(Cell::integer(window.item));
-            const Answer answer = connection_.ask(dialect::lag(installed->id), values);
-            lag.records = answer.number(0, 0);
-            lag.age = std::chrono::microseconds{answer.number(0, 1)};
-            return lag;
+            return installed && from ? read_lag(connection_, installed->id, *from) : Lag{};
         });
     }
     [[nodiscard]] std::string position_before(const Capture& capture, Timestamp time) {

@@ -37,6 +37,12 @@ inline constexpr std::string_view open_transactions =
     "transaction ', quote_literal(gid), ' of ', owner, ' in ', database), prepared FROM "
     "pg_prepared_xacts\nORDER BY since LIMIT 5";
 
+/// The first of them, if there is one, and since when in microseconds.
+[[nodiscard]] inline std::string oldest_open() {
+    return "SELECT open_transaction, (extract(epoch FROM since) * 1000000)::bigint FROM (" +
+           std::string{open_transactions} + ") AS t LIMIT 1";
+}
+
 /// Removes what every pipeline has passed, and notes that it may be gone; answers how many rows of
 /// the log went. A checkpoint of another log doesn't count: its pipeline rebuilds.
 inline constexpr std::string_view prune =

@@ -7,10 +7,11 @@ WITH word AS (SELECT split_part(checkpoint, ' ', 2) AS log, split_part(split_par
     FROM word AS w JOIN aftertouch.meta AS m ON m.log_id = split_part(w.log, '.', 1) JOIN aftertouch.capture AS c ON c.incarnation = split_part(w.log, '.', 3)),
   oldest AS (SELECT seen FROM passed WHERE seen IS NOT NULL
     ORDER BY pg_snapshot_xmax(seen), (SELECT count(*) FROM pg_snapshot_xip(seen)) DESC LIMIT 1),
-  noted AS (UPDATE aftertouch.meta SET through = seen FROM oldest
-    WHERE through IS NULL OR (pg_snapshot_xmax(through) <= pg_snapshot_xmax(seen) AND NOT EXISTS (SELECT 1 FROM pg_snapshot_xip(seen) AS x WHERE pg_visible_in_snapshot(x, through)))
-    RETURNING seen),
-  own AS (DELETE FROM aftertouch.own_change AS o USING noted WHERE pg_visible_in_snapshot(o.xid, seen)),
-  gone AS (DELETE FROM aftertouch.log AS l USING noted WHERE pg_visible_in_snapshot(l.xid, seen) RETURNING 1)
+  allowed AS (SELECT o.seen FROM oldest AS o CROSS JOIN aftertouch.meta AS m
+    WHERE m.through IS NULL OR (pg_snapshot_xmax(m.through) <= pg_snapshot_xmax(o.seen) AND NOT EXISTS (SELECT 1 FROM pg_snapshot_xip(o.seen) AS x WHERE pg_visible_in_snapshot(x, m.through)))
+    FOR UPDATE OF m),
+  gone AS (DELETE FROM aftertouch.log AS l USING allowed AS a WHERE pg_visible_in_snapshot(l.xid, a.seen) RETURNING l.at),
+  own AS (DELETE FROM aftertouch.own_change AS o USING allowed AS a WHERE pg_visible_in_snapshot(o.xid, a.seen)),
+  noted AS (UPDATE aftertouch.meta SET through = a.seen, pruned_at = coalesce(greatest(pruned_at, (SELECT max(at) FROM gone)), '-infinity') FROM allowed AS a)
 SELECT count(*) AS removed FROM gone;
 

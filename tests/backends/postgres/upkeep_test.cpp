@@ -149,6 +149,46 @@ TEST_CASE(
     CHECK(database.prune() == 1);
 }
 
+TEST_CASE("R4: a rewind to a time behind what was pruned goes on, and is refused before it") {
+    Shop shop;
+    Database& database = shop.database;
+    database.create_table<Item>();
+    Following following;
+    auto pipeline = following.pipeline(database, "p");
+    pipeline.drain();
+    const auto now = [&] { return one<at::Timestamp>(database, "SELECT clock_timestamp()"); };
+    const at::Timestamp begin = now();
+    CHECK(database.prune() == 0); // nothing is gone
+    CHECK_NOTHROW(pipeline.rewind(begin));
+    database.execute("INSERT INTO item VALUES (1, 1), (2, 1)");
+    pipeline.drain();
+    Database other{shop.place.open()};
+    other.execute("BEGIN; INSERT INTO item VALUES (3, 1)"); // early, and stays
+    const at::Timestamp middle = now();
+    database.execute("INSERT INTO item VALUES (4, 1)");
+    pipeline.drain();
+    const at::Timestamp late = now();
+    CHECK(database.prune() == 3);
+    other.execute("COMMIT");
+    database.execute("INSERT INTO item VALUES (5, 1)");
+    pipeline.drain();
+    CHECK(following.changes == 5);
+    // A row of before is there still, but one of after is not.
+    for (const at::Timestamp time : {begin, middle}) {
+        CHECK_THROWS_SAYING(pipeline.rewind(time), at::Error, "doesn't reach back to this time");
+    }
+    pipeline.rewind(late);
+    pipeline.drain();
+    CHECK(following.changes == 6);
+    CHECK(database.prune() == 2);
+    const at::Timestamp end = now();
+    CHECK_THROWS_SAYING(pipeline.rewind(late), at::Error, "doesn't reach back to this time");
+    pipeline.rewind(end);
+    database.execute("INSERT INTO item VALUES (6, 1)");
+    pipeline.drain();
+    CHECK(following.changes == 7);
+}
+
 TEST_CASE("O2: beside writers, pipelines and pruning lose nothing", "[threads]") {
     const std::uint64_t seed = chosen_seed();
     INFO("seed " << seed);

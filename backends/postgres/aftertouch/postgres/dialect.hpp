@@ -283,7 +283,8 @@ inline constexpr std::string_view snapshot_before =
     "FROM late) THEN 1 ELSE pg_snapshot_xmax(n.now)::text::bigint END) AS xmax FROM n) SELECT "
     "most.xmax, array_to_string(ARRAY(SELECT x::text::bigint FROM (SELECT xid AS x FROM late UNION "
     "SELECT pg_snapshot_xip(n.now) FROM n) AS r WHERE x::text::bigint < most.xmax ORDER BY 1), "
-    "','), coalesce(pg_sequence_last_value('aftertouch.log_seq_seq'::regclass), 0), EXISTS (SELECT "
-    "1 FROM early) OR (SELECT through IS NULL FROM aftertouch.meta) FROM most";
+    "','), coalesce(pg_sequence_last_value('aftertouch.log_seq_seq'::regclass), 0), (SELECT "
+    "through IS NULL OR "
+    "pruned_at < $1::timestamptz FROM aftertouch.meta) FROM most";
 
 } // namespace aftertouch::postgres::dialect

@@ -143,7 +143,7 @@ private:
         } else if (!had_log) {
             plan.script.add("The log is a new one.",
                 "UPDATE aftertouch.meta SET log_id = " + std::string{random_name} +
-                    ", through = NULL");
+                    ", through = NULL, pruned_at = NULL");
         }
     }
 

@@ -44,7 +44,8 @@ inline constexpr std::string_view open_transactions =
 }
 
 /// Removes what every pipeline has passed, and notes that it may be gone; answers how many rows of
-/// the log went. A checkpoint of another log doesn't count: its pipeline rebuilds.
+/// the log went. A checkpoint of another log doesn't count: its pipeline rebuilds. Who prunes at
+/// the same time waits, and the note never goes back.
 inline constexpr std::string_view prune =
     "WITH word AS (SELECT split_part(checkpoint, ' ', 2) AS log, split_part(split_part(checkpoint, "
     "' ', 3), '_', 1) AS place FROM aftertouch.checkpoint),\n  passed AS (SELECT CASE WHEN place ~ "
@@ -53,13 +54,18 @@ inline constexpr std::string_view prune =
     "aftertouch.capture AS c ON c.incarnation = split_part(w.log, '.', 3)),\n  oldest AS (SELECT "
     "seen FROM passed WHERE seen IS NOT NULL\n    ORDER BY pg_snapshot_xmax(seen), (SELECT "
     "count(*) "
-    "FROM pg_snapshot_xip(seen)) DESC LIMIT 1),\n  noted AS (UPDATE aftertouch.meta SET through = "
-    "seen FROM oldest\n    WHERE through IS NULL OR (pg_snapshot_xmax(through) <= "
-    "pg_snapshot_xmax(seen) AND NOT EXISTS (SELECT 1 FROM pg_snapshot_xip(seen) AS x WHERE "
-    "pg_visible_in_snapshot(x, through)))\n    RETURNING seen),\n  own AS (DELETE FROM "
-    "aftertouch.own_change AS o USING noted WHERE pg_visible_in_snapshot(o.xid, seen)),\n  gone AS "
-    "(DELETE FROM aftertouch.log AS l USING noted WHERE pg_visible_in_snapshot(l.xid, seen) "
-    "RETURNING 1)\nSELECT count(*) AS removed FROM gone";
+    "FROM pg_snapshot_xip(seen)) DESC LIMIT 1),\n  allowed AS (SELECT o.seen FROM oldest AS o "
+    "CROSS "
+    "JOIN aftertouch.meta AS m\n    WHERE m.through IS NULL OR (pg_snapshot_xmax(m.through) <= "
+    "pg_snapshot_xmax(o.seen) AND NOT EXISTS (SELECT 1 FROM pg_snapshot_xip(o.seen) AS x WHERE "
+    "pg_visible_in_snapshot(x, m.through)))\n    FOR UPDATE OF m),\n  gone AS (DELETE FROM "
+    "aftertouch.log AS l USING allowed AS a WHERE pg_visible_in_snapshot(l.xid, a.seen) RETURNING "
+    "l.at),\n  own AS (DELETE FROM aftertouch.own_change AS o USING allowed AS a WHERE "
+    "pg_visible_in_snapshot(o.xid, a.seen)),\n  noted AS (UPDATE aftertouch.meta SET through = "
+    "a.seen, pruned_at = coalesce(greatest(pruned_at, (SELECT max(at) FROM gone)), '-infinity') "
+    "FROM allowed AS "
+    "a)\nSELECT "
+    "count(*) AS removed FROM gone";
 
 } // namespace aftertouch::postgres::dialect
 

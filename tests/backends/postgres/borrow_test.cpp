@@ -140,6 +140,12 @@ TEST_CASE("postgres: pipelines over a borrowed connection have connections of th
     // The application's transaction holds up neither the pipeline nor who waits for it.
     run(own.get(), "BEGIN; UPDATE reading SET id = 2");
     CHECK(copies.await_idle() == at::Awaited::idle);
+    // Nor is the connection used by who asks for the state, perhaps on another thread.
+    REQUIRE(PQsendQuery(own.get(), "SELECT pg_sleep(0)") == 1);
+    CHECK(copies.status().lag->records == 0);
+    CHECK(copies.status().lag->oldest_open);
+    CHECK(at::verify(database, at::source<Reading>().images()).empty());
+    while (PGresult* result = PQgetResult(own.get())) { PQclear(result); }
     CHECK(one<std::int64_t>(
               database, "SELECT count(*) FROM reading_copy WHERE value = 0.1 + 0.2::float8") == 1);
     run(own.get(), "ROLLBACK");

@@ -382,4 +382,9 @@ TEST_CASE("O3: a grant that is missing is told with what to do") {
         company.run("GRANT " + std::string{right} + " TO shop_follower");
         CHECK_NOTHROW(pipeline.drain());
     }
+    company.run("REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC");
+    auto pipeline = copying(follower, company.touch, "p", at::Schema::verify);
+    CHECK_THROWS_SAYING(pipeline.drain(), at::Error, "pg_control_system");
+    company.run("GRANT EXECUTE ON FUNCTION pg_control_system() TO shop_follower");
+    CHECK_NOTHROW(pipeline.drain());
 }

@@ -52,29 +52,36 @@ public:
 
 private:
     template <class Work>
-    auto with_connection(std::string_view call, Work work) {
+    auto with_connection(std::string_view call, bool borrowed_too, Work work) {
         aftertouch::detail::HandlerScope::refuse(this, call);
         const std::lock_guard guard{mutex_};
-        connection_.revive();
-        const NotifyAfter notify{*this};
-        return work(connection_);
+        Connection& connection = borrowed_too ? connection_ : own_connection();
+        connection.revive();
+        const NotifyAfter notify{*this, connection};
+        return work(connection);
     }
 
     template <class Work>
     auto with_transaction(std::string_view call, Work work) {
-        return with_connection(call, [&](Connection& connection) {
+        return with_connection(call, true, [&](Connection& connection) {
             static constexpr std::atomic<bool> never{false};
             Transaction tx{connection, never};
             return work(tx);
         });
     }
 
+    // What is asked on behalf of pipelines, on any thread, leaves a borrowed connection alone.
     template <class Work>
     auto with_manager(std::string_view call, const Capture& capture, Work work) {
-        return with_connection(call, [&](Connection& connection) {
+        return with_connection(call, false, [&](Connection& connection) {
             SchemaManager manager{connection, capture};
             return work(manager);
         });
+    }
+    [[nodiscard]] Connection& own_connection() {
+        if (!connection_.handle().is_borrowed()) { return connection_; }
+        if (!own_) { own_.emplace(parameters_, options_); }
+        return *own_;
     }
 
     [[nodiscard]] static Script whole(const Script& script) {
@@ -99,8 +106,9 @@ private:
     // Wakes the pipelines if something was written.
     struct NotifyAfter {
         Database& database;
+        Connection& connection;
         ~NotifyAfter() {
-            if (database.connection_.wrote()) { database.wakers_.notify_all(); }
+            if (connection.wrote()) { database.wakers_.notify_all(); }
         }
     };
 
@@ -116,10 +124,11 @@ public:
     explicit Database(const char* connection_string, Options options = {})
         : Database{std::string{connection_string}, options} {}
 
-    /// Uses a connection of the application's for its calls, and changes nothing of its session;
-    /// pipelines connect by themselves as it was connected. *Requires* that nobody uses it at the
-    /// same time, and that it outlives this object. Inside a transaction that the application has
-    /// begun on it, its settings say how values are written: what can't be read so is refused.
+    /// Uses a connection of the application's for execute, query and transaction, and changes
+    /// nothing of its session; the rest connects by itself as it was connected. *Requires* that
+    /// nobody uses it during these calls, and that it outlives this object. Inside a transaction
+    /// that the application has begun on it, its settings say how values are written: what can't be
+    /// read so is refused.
     [[nodiscard]] static Database borrow(PGconn* connection, Options options = {}) {
         return Database{connection, options};
     }
@@ -189,7 +198,7 @@ public:
         return with_manager("status", capture, [&](SchemaManager& manager) {
             const auto installed = manager.find();
             const auto from = Position::from(position);
-            return installed && from ? read_lag(connection_, installed->id, *from) : Lag{};
+            return installed && from ? read_lag(own_connection(), installed->id, *from) : Lag{};
         });
     }
     [[nodiscard]] std::string position_before(const Capture& capture, Timestamp time) {
@@ -197,7 +206,7 @@ public:
             static_cast<void>(require(manager, capture));
             const std::vector<Value> values{
                 Value{Cell::timestamp(time.time_since_epoch().count())}};
-            const Answer answer = connection_.ask(dialect::snapshot_before, values);
+            const Answer answer = own_connection().ask(dialect::snapshot_before, values);
             if (!answer.flag(0, 3)) { refuse_pruned("time"); }
             const std::string running{answer.text(0, 1)};
             const std::string xmax{answer.text(0, 0)};
@@ -216,7 +225,7 @@ public:
             if (position) {
                 const std::vector<Value> values{Value{Cell::text(position->seen.text())}};
                 const Answer answer =
-                    connection_.ask(dialect::check_position(installed.id), values);
+                    own_connection().ask(dialect::check_position(installed.id), values);
                 if (answer.rows() != 0 && answer.flag(0, 1) &&
                     answer.number(0, 2) >= position->last) {
                     return position->text();
@@ -273,8 +282,9 @@ private:
 
     Options options_;
     Connection connection_;
-    Parameters parameters_; // of the pipelines' connections
-    std::mutex mutex_;      // of the connection
+    Parameters parameters_;         // of the pipelines' connections
+    std::optional<Connection> own_; // where connection_ is borrowed
+    std::mutex mutex_;              // of the connection
     WakeList wakers_;
 };
 

@@ -65,6 +65,9 @@ has_libpq() { has_command pg_config && [[ -f $(pg_config --includedir)/libpq-fe.
 # A server's programs; Debian keeps them out of the path.
 has_postgresql() { has_command initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null; }
 
+# Debian keeps it out of the path of those who are not root.
+has_pgbouncer() { has_command pgbouncer || [[ -x /usr/sbin/pgbouncer ]]; }
+
 # The package with Boost 1.81 or newer; Debian 12 has an older one as its default.
 boost_package() {
     if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
@@ -93,6 +96,7 @@ need() {
                 has_header catch2/catch.hpp || has_header catch2/catch_all.hpp || missing+=(catch2)
                 has_command pkg-config || missing+=(pkg-config)
                 has_postgresql || missing+=(postgresql)
+                has_pgbouncer || missing+=(pgbouncer)
                 ;;
             check)
                 has_command git || missing+=(git)

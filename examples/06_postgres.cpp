@@ -1,5 +1,6 @@
 // The first example on PostgreSQL: another include and another Database, the rest is the same.
-// Run with: examples/run 06_postgres, where PGHOST, PGDATABASE and PGUSER say which database to use
+// Run with: examples/run 06_postgres (on a server of its own; or in the database that PGHOST,
+// PGDATABASE and PGUSER name)
 // Expect: the label of the product that is left, with the name that it has by then.
 //
 // expect: ^our chai

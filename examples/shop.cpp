@@ -19,9 +19,9 @@
 
 #include <sqlite3.h>
 
-#include "shop/process.hpp"
-#include "shop/screen.hpp"
 #include "shop/story.hpp"
+#include "support/process.hpp"
+#include "support/screen.hpp"
 
 namespace at = aftertouch;
 
@@ -102,17 +102,6 @@ struct KeepIndex {
     }
 };
 
-std::string progress_of(const at::Status& status) {
-    std::string text = status.name + ": ";
-    if (status.rebuild) {
-        return text + shop::grouped(status.rebuild->done) + " of " +
-               shop::grouped(status.rebuild->total);
-    }
-    text += name(status.state);
-    if (status.state == at::State::rebuilding || !status.lag) { return text; }
-    return text + ", " + shop::grouped(status.lag->records) + " behind";
-}
-
 // The program that follows the shop, a process of its own: until its input ends, or it is killed.
 int follow(const std::string& path) {
     // Commits don't wait for the disk: a power cut takes back the last batches, each with its
@@ -130,14 +119,15 @@ int follow(const std::string& path) {
     totals.start();
     index.start();
 
-    shop::Progress progress;
-    while (!shop::input_has_ended()) {
-        progress.show(progress_of(totals.status()) + "   " + progress_of(index.status()));
+    support::Progress progress;
+    while (!support::input_has_ended()) {
+        progress.show(
+            support::progress_of(totals.status()) + "   " + support::progress_of(index.status()));
     }
     const bool idle =
         totals.await_idle() == at::Awaited::idle && index.await_idle() == at::Awaited::idle;
-    progress.end("Everything is handled: " + shop::grouped(totals.status().changes) + " and " +
-                 shop::grouped(index.status().changes) + " changes since this start.");
+    progress.end("Everything is handled: " + support::grouped(totals.status().changes) + " and " +
+                 support::grouped(index.status().changes) + " changes since this start.");
     return idle ? 0 : 1;
 }
 

@@ -17,8 +17,9 @@
 #include <aftertouch/aftertouch.hpp>
 #include <aftertouch/sqlite.hpp>
 
-#include "process.hpp"
-#include "screen.hpp"
+#include "../support/compare.hpp"
+#include "../support/process.hpp"
+#include "../support/screen.hpp"
 #include "scripts.hpp"
 
 /// \file
@@ -28,6 +29,11 @@
 namespace shop {
 
 namespace at = aftertouch;
+using support::compare;
+using support::grouped;
+using support::number;
+using support::Process;
+using support::rebuilding;
 using Clock = std::chrono::steady_clock;
 
 /// A folder that goes with the object.
@@ -100,43 +106,19 @@ inline void open_shop(const std::string& path, std::int64_t orders) {
     if (status != 0) { throw std::runtime_error("the sqlite3 shell could not make the shop"); }
 }
 
-inline std::int64_t number(at::sqlite::Database& database, const std::string& sql) {
-    return database.query(at::type<std::int64_t>, sql).front();
-}
-
 /// How many rows; none as long as there is no such table.
 inline std::int64_t rows(at::sqlite::Database& database, const std::string& table) {
     const std::string there = "SELECT count(*) FROM sqlite_schema WHERE name = '" + table + "'";
     return number(database, there) == 0 ? 0 : number(database, "SELECT count(*) FROM " + table);
 }
 
-/// Whether a pipeline's rebuild goes on, by the query that a person would ask the database with.
-inline bool rebuilding(at::sqlite::Database& database) {
-    const std::string status = at::status_script(database).statements().front().sql;
-    return number(database, "SELECT count(*) FROM (" + status + ") WHERE state = 'rebuilding'") !=
-           0;
-}
-
 inline void kill_it(at::sqlite::Database& database, Process& program) {
     program.kill(SIGKILL);
     if (program.wait() != -SIGKILL) { throw std::runtime_error("the program ended by itself"); }
-    end_of_progress();
+    support::end_of_progress();
     std::cout << "   Killed while it " << (rebuilding(database) ? "rebuilds" : "follows")
               << " (SIGKILL). In the file are the totals of " << grouped(rows(database, "counted"))
               << " orders, and " << grouped(rows(database, "order_text")) << " in the index.\n";
-}
-
-/// Prints whether two queries have the same rows.
-inline bool compare(at::sqlite::Database& database, const char* what, const std::string& derived,
-    const std::string& computed) {
-    const auto count = [&](const std::string& sql) {
-        return number(database, "SELECT count(*) FROM (" + sql + ")");
-    };
-    const std::int64_t wrong =
-        count(derived + " EXCEPT " + computed) + count(computed + " EXCEPT " + derived);
-    std::cout << "   " << what << grouped(count(computed))
-              << " rows: " << (wrong == 0 ? "equal" : grouped(wrong) + " differ") << '\n';
-    return wrong == 0;
 }
 
 inline bool compare_all(at::sqlite::Database& database) {
@@ -146,10 +128,9 @@ inline bool compare_all(at::sqlite::Database& database) {
     equal &= compare(database, "indexed orders        ", "SELECT rowid, note FROM order_text",
         "SELECT id, note FROM orders");
     for (const std::string word : {"jasmine", "green tea", "white tea"}) {
-        equal &=
-            compare(database, ("search for " + word + std::string(11 - word.size(), ' ')).c_str(),
-                "SELECT rowid FROM order_text WHERE order_text MATCH '\"" + word + "\"'",
-                "SELECT id FROM orders WHERE note LIKE '%" + word + "%'");
+        equal &= compare(database, "search for " + word + std::string(11 - word.size(), ' '),
+            "SELECT rowid FROM order_text WHERE order_text MATCH '\"" + word + "\"'",
+            "SELECT id FROM orders WHERE note LIKE '%" + word + "%'");
     }
     return equal;
 }

@@ -22,7 +22,9 @@ struct Capture {
     Operations operations = Operations::all();
     bool images = false;
     std::vector<std::size_t>
-        imaged{}; ///< which columns of `table` an image has, in order; with `images` only
+        imaged{};         ///< which columns of `table` an image has, in order; with `images` only
+    bool always = false;  ///< also what logical replication and other replicas write
+    bool per_row = false; ///< one trigger call a row, on engines that have a choice
 
     /// The declaration as one line, kept in the database, so that two programs that differ are told
     /// (C7).
@@ -30,6 +32,8 @@ struct Capture {
         std::string text = "table " + table.name.quoted() + " key";
         for (const std::size_t part : table.key) { text += ' ' + quoted(table.columns[part].name); }
         text += " operations " + operations.text();
+        if (always) { text += " always"; }
+        if (per_row) { text += " per row"; }
         if (!images) { return text; }
         text += " images";
         for (const std::size_t column : imaged) {

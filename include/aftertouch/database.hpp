@@ -28,7 +28,8 @@ namespace aftertouch {
 /// The calls of an engine's `Database`.
 ///
 /// `Self` is that class and tells this one how: `with_connection(work)` runs `work(connection)`
-/// while nobody else uses the connection. `Engine` has the types `Connection` and `SchemaManager`,
+/// while nobody else uses the connection; `with_own_connection(work)` does so for what isn't the
+/// application's own statement. `Engine` has the types `Connection` and `SchemaManager`,
 /// the statement `begin` of a transaction that will write, `how_to_run` for a printed script, and
 /// `declared_type(column)` for `create_table`.
 ///
@@ -128,10 +129,12 @@ protected:
     /// Runs `work(manager)` for a capture.
     template <class Work>
     auto with_manager(std::string_view call, const Capture& capture, Work work) {
-        return with_connection(call, [&](Connection& connection) {
+        detail::HandlerScope::refuse(self(), call);
+        const auto managed = [&](Connection& connection) {
             SchemaManager manager{connection, capture};
             return work(manager);
-        });
+        };
+        return self()->with_own_connection(managed);
     }
 
     /// The capture as it is installed. *Throws* `Error` (`schema_mismatch`) if it isn't.

@@ -176,9 +176,7 @@ public:
     /// this database). Now if it runs, else at the next start.
     ///
     /// A handler that adds differences counts them twice: `rebuild()` is for those. *Throws*
-    /// `Error`
-    /// (`invalid_argument`) for a place that the log doesn't have (any more), and while a rebuild
-    /// runs.
+    /// `Error` (`invalid_argument`) for a place that the log hasn't, and while a rebuild runs.
     void rewind(std::string_view event_id) {
         rewind_to(database_.position_of(runner_.capture(), event_id));
     }

@@ -72,6 +72,27 @@ public:
         return with;
     }
 
+    /// Records also what sessions write whose `session_replication_role` is `replica`: logical
+    /// replication fills a table so on PostgreSQL. Installing wants the table's owner there. On
+    /// SQLite every write is recorded anyway.
+    ///
+    /// *Costs* one trigger call a row: the replication's workers fire no others.
+    [[nodiscard]] Source always() const {
+        Source with = *this;
+        with.always_ = true;
+        return with;
+    }
+
+    /// Records each row by a trigger call of its own, not each statement by one. On PostgreSQL, for
+    /// a plain table; partitioned tables are recorded so anyway, and SQLite knows nothing else.
+    ///
+    /// *Costs* about three times as much for a statement of many rows, a little less for one row.
+    [[nodiscard]] Source per_row() const {
+        Source with = *this;
+        with.per_row_ = true;
+        return with;
+    }
+
     /// Names the capture; by default it has the name of its table, and a suffix for what differs
     /// from the default. Pipelines that name the same capture share its triggers and its rows in
     /// the log.
@@ -106,6 +127,8 @@ public:
     /// The definition that install, verify and remove work with.
     [[nodiscard]] Capture capture() const {
         Capture capture{.name = name_, .table = table_of<T>(), .operations = operations_};
+        capture.always = always_;
+        capture.per_row = per_row_;
         if constexpr (Mode == CaptureMode::images) {
             capture.images = true;
             for (std::size_t i = 0; i < field_count<T>; ++i) {
@@ -138,6 +161,8 @@ private:
         Source<T, Other> with;
         with.name_ = name_;
         with.operations_ = operations_;
+        with.always_ = always_;
+        with.per_row_ = per_row_;
         with.excluded_ = excluded_;
         with.filter_ = filter_;
         with.order_ = order_;
@@ -161,6 +186,8 @@ private:
 
     std::string name_;
     Operations operations_ = Operations::all();
+    bool always_ = false;
+    bool per_row_ = false;
     std::vector<std::size_t> excluded_;
     std::function<bool(const Change<T>&)> filter_;
     std::vector<std::size_t> order_;

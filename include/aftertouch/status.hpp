@@ -32,11 +32,19 @@ enum class State {
     return names[static_cast<std::size_t>(state)];
 }
 
+/// A transaction that has written and isn't committed.
+struct OpenTransaction {
+    std::string who;
+    Timestamp since; ///< by the database's clock
+};
+
 /// Distance to the end of the log.
 struct Lag {
     std::int64_t records = 0; ///< changes of this capture that aren't handled yet
     std::chrono::microseconds age{
         0}; ///< since the oldest of them was made, on the database's clock
+    std::optional<OpenTransaction>
+        oldest_open{}; ///< whose changes come later; on engines where writers overlap
 };
 
 /// How far a rebuild has come.

@@ -7,8 +7,8 @@ BEGIN;
 CREATE SCHEMA aftertouch;
 
 -- One row: which log this is, and what may have been pruned from it: rows of transactions
--- that the snapshot sees. Undo: DROP SCHEMA aftertouch CASCADE, without captures.
-CREATE TABLE aftertouch.meta (log_id text NOT NULL, layout integer NOT NULL, through pg_snapshot);
+-- that the snapshot sees, none newer than pruned_at. Undo: DROP SCHEMA aftertouch CASCADE, without captures.
+CREATE TABLE aftertouch.meta (log_id text NOT NULL, layout integer NOT NULL, through pg_snapshot, pruned_at timestamp with time zone);
 
 -- The change log: triggers append to it. No constraint that a writer could fail on. The
 -- transaction's number is drawn before the row's (column order), numbers are given out one

@@ -11,3 +11,10 @@ SELECT p.pipeline, c.name AS capture,
 FROM seen AS p CROSS JOIN aftertouch.meta AS m LEFT JOIN aftertouch.capture AS c ON split_part(p.log, '.', 1) = m.log_id AND split_part(p.log, '.', 3) = c.incarnation
 ORDER BY p.pipeline;
 
+-- Who has written and not committed yet, the oldest first: these changes come when they are.
+-- Roles without pg_read_all_stats see their own.
+SELECT concat('session ', pid, ' of ', usename, ' in ' || datname, nullif(', ' || application_name, ', ')) AS open_transaction, xact_start AS since
+  FROM pg_stat_activity WHERE backend_xid IS NOT NULL AND pid <> pg_backend_pid()
+UNION ALL SELECT concat('prepared transaction ', quote_literal(gid), ' of ', owner, ' in ', database), prepared FROM pg_prepared_xacts
+ORDER BY since LIMIT 5;
+

@@ -45,7 +45,8 @@ TEST_CASE("C7: declarations that differ never get one name by themselves") {
     const auto plain = at::source<Order>();
     const std::vector<std::string> names{plain.capture().name, plain.images().capture().name,
         plain.operations(at::inserts).capture().name,
-        plain.operations(at::inserts | at::deletes).capture().name,
+        plain.operations(at::inserts | at::deletes).capture().name, plain.always().capture().name,
+        plain.per_row().capture().name, plain.always().images().capture().name,
         plain.images().exclude<&Order::secret>().capture().name};
     for (std::size_t i = 0; i < names.size(); ++i) {
         for (std::size_t j = 0; j < i; ++j) { CHECK(names[i] != names[j]); }
@@ -58,10 +59,15 @@ TEST_CASE("C7: declarations that differ never get one name by themselves") {
 TEST_CASE("source: each call gives another one, what was set stays") {
     const auto plain = at::source<Order>();
     const auto filtered = plain.filter([](const at::Change<Order>&) { return false; })
+                              .always()
+                              .per_row()
                               .rebuild_by<&Order::customer>()
                               .images();
     CHECK(!plain.filter());
     CHECK(plain.order().empty());
     CHECK(filtered.filter());
     CHECK(filtered.order() == std::vector<std::size_t>{1});
+    CHECK(filtered.capture().always);
+    CHECK(filtered.capture().per_row);
+    CHECK(!plain.capture().always);
 }

@@ -24,4 +24,5 @@ TEST_CASE("status: says nothing that isn't known yet") {
     CHECK(!at::Progress{}.time_left);
     CHECK(at::Lag{}.records == 0);
     CHECK(at::Lag{}.age.count() == 0);
+    CHECK(!at::Lag{}.oldest_open);
 }

@@ -17,13 +17,15 @@
 #include <aftertouch/capture.hpp>
 #include <aftertouch/database.hpp>
 #include <aftertouch/detail/refusals.hpp>
-#include <aftertouch/detail/waker.hpp>
 #include <aftertouch/postgres/dialect.hpp>
+#include <aftertouch/postgres/lag.hpp>
 #include <aftertouch/postgres/position.hpp>
 #include <aftertouch/postgres/prepared.hpp>
 #include <aftertouch/postgres/schema.hpp>
 #include <aftertouch/postgres/session.hpp>
 #include <aftertouch/postgres/types.hpp>
+#include <aftertouch/postgres/upkeep.hpp>
+#include <aftertouch/postgres/wake.hpp>
 
 /// \file
 /// The PostgreSQL database that an application opens, writes through, and runs pipelines on.
@@ -57,17 +59,30 @@ public:
 
     /// Connects. *Throws* `Error` (`connection_lost`, `database`), never with a secret in it.
     explicit Database(Parameters parameters, Options options = {})
-        : parameters_{std::move(parameters)},
-          options_{options},
-          connection_{parameters_, options_} {}
+        : options_{options},
+          connection_{parameters, options_},
+          parameters_{std::move(parameters)} {}
     /// The same by a connection string ("host=... dbname=...") or a postgresql:// URI.
     explicit Database(const std::string& connection_string, Options options = {})
         : Database{parameters_from(connection_string), options} {}
     explicit Database(const char* connection_string, Options options = {})
         : Database{std::string{connection_string}, options} {}
 
+    /// Uses a connection of the application's for execute, query and transaction, and changes
+    /// nothing of its session; the rest connects by itself as it was connected. *Requires* that
+    /// nobody uses it during these calls, and that it outlives this object. Inside a transaction
+    /// that the application has begun on it, its settings say how values are written: what can't be
+    /// read so is refused.
+    [[nodiscard]] static Database borrow(PGconn* connection, Options options = {}) {
+        return Database{connection, options};
+    }
+
     /// Database and host, as they appear in messages.
     [[nodiscard]] const std::string& name() const noexcept { return connection_.handle().name(); }
+
+    /// Removes from the log what every pipeline has handled; answers how many rows. Holds up
+    /// neither writers nor pipelines.
+    std::int64_t prune() { return query(type_t<std::int64_t>{}, dialect::prune).front(); }
 
     /// \name For pipelines and for install.hpp
     /// @{
@@ -79,23 +94,9 @@ public:
 
     [[nodiscard]] Lag lag(const Capture& capture, std::string_view position) {
         return with_manager("status", capture, [&](SchemaManager& manager) {
-            Lag lag;
             const auto installed = manager.find();
             const auto from = Position::from(position);
-            if (!installed || !from) { return lag; }
-            const auto [xids, numbers] = all_marks().arrays();
-            std::vector<Value> values;
-            for (const std::string& text : {from->seen.text(), xids, numbers}) {
-                values.emplace_back(Cell::text(text));
-            }
-            const Position::Window window = from->window.value_or(Position::Window{});
-            values.emplace_back(from->window ? Value{Cell::text(window.until.text())} : Value{});
-            values.emplace_back(Cell::integer(window.seq));
-            values.emplace_back(Cell::integer(window.item));
-            const Answer answer = connection_.ask(dialect::lag(installed->id), values);
-            lag.records = answer.number(0, 0);
-            lag.age = std::chrono::microseconds{answer.number(0, 1)};
-            return lag;
+            return installed && from ? read_lag(own_connection(), installed->id, *from) : Lag{};
         });
     }
     [[nodiscard]] std::string position_before(const Capture& capture, Timestamp time) {
@@ -103,7 +104,7 @@ public:
             static_cast<void>(require(manager, capture));
             const std::vector<Value> values{
                 Value{Cell::timestamp(time.time_since_epoch().count())}};
-            const Answer answer = connection_.ask(dialect::snapshot_before, values);
+            const Answer answer = own_connection().ask(dialect::snapshot_before, values);
             if (!answer.flag(0, 3)) { aftertouch::detail::refuse_pruned(name(), "time"); }
             const std::string running{answer.text(0, 1)};
             const std::string xmax{answer.text(0, 0)};
@@ -120,7 +121,7 @@ public:
             const auto position = Position::from(
                 event_id.starts_with(prefix) ? event_id.substr(prefix.size()) : event_id);
             if (position) {
-                const Answer facts = connection_.ask(dialect::facts(installed.id));
+                const Answer facts = own_connection().ask(dialect::facts(installed.id));
                 const auto through = Snapshot::from(facts.text(0, 1));
                 if (facts.number(0, 2) >= position->last &&
                     (!through || position->seen.sees_all_of(*through))) {
@@ -130,49 +131,56 @@ public:
             aftertouch::detail::refuse_pruned(name(), "place");
         });
     }
-    [[nodiscard]] Script status_script() const {
-        Script script;
-        script.add("Each pipeline, how far it has come and what it is behind. Reads only.",
-            std::string{dialect::status});
-        return script;
-    }
+    [[nodiscard]] Script status_script() const { return postgres::status_script(); }
     /// @}
 
 private:
     friend DatabaseCalls<Database, Engine>;
 
+    Database(PGconn* borrowed, Options options)
+        : options_{options},
+          connection_{borrowed, options_},
+          parameters_{connection_.handle().parameters()} {}
+
     // Wakes the pipelines if something was written.
     struct NotifyAfter {
         Database& database;
+        Connection& connection;
         ~NotifyAfter() {
-            if (database.connection_.wrote()) { database.wakers_.notify_all(); }
+            if (connection.wrote()) { database.wakers_.notify_all(); }
         }
     };
 
     template <class Work>
     std::invoke_result_t<Work&, Connection&> with_connection(Work& work) {
+        return use(connection_, work);
+    }
+    // What is asked on behalf of pipelines, on any thread, leaves a borrowed connection alone.
+    template <class Work>
+    std::invoke_result_t<Work&, Connection&> with_own_connection(Work& work) {
+        return use(own_connection(), work);
+    }
+    template <class Work>
+    std::invoke_result_t<Work&, Connection&> use(Connection& connection, Work& work) {
         const std::lock_guard guard{mutex_};
-        connection_.revive();
-        const NotifyAfter notify{*this};
-        return work(connection_);
+        connection.revive();
+        const NotifyAfter notify{*this, connection};
+        return work(connection);
+    }
+    [[nodiscard]] Connection& own_connection() {
+        if (!connection_.handle().is_borrowed()) { return connection_; }
+        const std::lock_guard guard{own_mutex_};
+        if (!own_) { own_.emplace(parameters_, options_); }
+        return *own_;
     }
 
-    // What every pipeline knows of the log's numbers is true for all.
-    [[nodiscard]] Marks all_marks() {
-        const Answer answer = connection_.ask(dialect::all_marks);
-        Marks all;
-        for (std::size_t i = 0; i < answer.rows(); ++i) {
-            const Marks some = Marks::from(answer.text(i, 0));
-            for (const Mark& mark : some.all()) { all.add(mark); }
-        }
-        return all;
-    }
-
-    Parameters parameters_;
     Options options_;
     Connection connection_;
-    std::mutex mutex_; // of the connection
-    aftertouch::detail::WakeList<aftertouch::detail::Waker> wakers_;
+    Parameters parameters_; // of the pipelines' connections
+    std::mutex own_mutex_;
+    std::optional<Connection> own_; // where connection_ is borrowed
+    std::mutex mutex_;              // of the connections
+    WakeList wakers_;
 };
 
 static_assert(StorageBackend<Database>);

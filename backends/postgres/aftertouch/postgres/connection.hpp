@@ -14,76 +14,25 @@
 #include <libpq-fe.h>
 
 #include <aftertouch/error.hpp>
+#include <aftertouch/postgres/parameters.hpp>
+#include <aftertouch/postgres/sqlstate.hpp>
 
 /// \file
-/// The door to PostgreSQL: opens a connection, and turns SQLSTATEs into `Error`. The only include
+/// The door to PostgreSQL: opens a connection, and turns its errors into `Error`. The only include
 /// of <libpq-fe.h>.
 
 namespace aftertouch::postgres {
-
-/// How a database is reached: keywords and values of libpq ("host", "dbname", "user", ...), each
-/// value taken as it is.
-using Parameters = std::vector<std::pair<std::string, std::string>>;
 
 /// How a database is used.
 struct Options {
     /// How long a call waits for a lock that somebody else holds before it fails as `busy`.
     std::chrono::milliseconds lock_timeout{5000};
-    /// Keeps statements prepared on the server. Off behind a pooler that gives each transaction
-    /// another server connection.
+    /// Keeps statements prepared and settings in the session. That is off by itself behind a
+    /// pooler that is seen to be one (PgBouncer is): it may give each transaction another session.
     bool prepare = true;
 };
 
 namespace detail {
-
-/// An SQLSTATE as one number: what `Error::native_code` answers.
-[[nodiscard]] constexpr int packed(std::string_view state) noexcept {
-    int number = 0;
-    for (const char c : state) { number = number * 36 + (c >= 'A' ? c - 'A' + 10 : c - '0'); }
-    return number;
-}
-
-/// What an SQLSTATE means to a caller.
-[[nodiscard]] constexpr Errc errc_of(std::string_view state) noexcept {
-    for (const std::string_view busy : {"55P03", "55006", "40P01", "40001", "53300", "57P03"}) {
-        if (state == busy) { return Errc::busy; }
-    }
-    for (const std::string_view lost : {"57P01", "57P02", "57P05", "25P03", "25P04"}) {
-        if (state == lost) { return Errc::connection_lost; }
-    }
-    if (state == "08P01") { return Errc::database; } // a protocol violation doesn't pass by itself
-    if (state == "57014") { return Errc::interrupted; }
-    if (state == "25006") { return Errc::read_only; }
-    if (state == "25P02" || state == "25P01") { return Errc::transaction_lost; }
-    if (state == "53200") { return Errc::out_of_memory; }
-    if (state == "53100") { return Errc::disk_full; }
-    if (state.starts_with("23")) { return Errc::constraint; }
-    if (state.starts_with("08")) { return Errc::connection_lost; }
-    return Errc::database;
-}
-
-/// What a caller can do about it; empty where the server's own words say it all.
-[[nodiscard]] constexpr std::string_view advice(Errc code) noexcept {
-    switch (code) {
-        case Errc::busy:
-            return "somebody else holds a lock: keep transactions short, or raise "
-                   "Options::lock_timeout";
-        case Errc::disk_full: return "free space on the server's disk: nothing was lost";
-        case Errc::transaction_lost:
-            return "an error before has ended the transaction: pass errors on, or guard a "
-                   "statement that may fail with a savepoint";
-        default: return {};
-    }
-}
-
-/// Whether the server's sentence for this SQLSTATE can't quote a row's value.
-[[nodiscard]] constexpr bool says_no_value(std::string_view state) noexcept {
-    for (const std::string_view kind : {"0A", "08", "25", "26", "28", "34", "3D", "3F", "40", "42",
-             "53", "54", "55", "57", "58"}) {
-        if (state.starts_with(kind)) { return true; }
-    }
-    return false;
-}
 
 struct Clear {
     void operator()(PGresult* result) const noexcept { PQclear(result); }
@@ -109,7 +58,7 @@ using ResultPointer = std::unique_ptr<PGresult, Clear>;
         const std::string text = field(result, diagnosis);
         if (!text.empty()) { sentence.append(", ").append(name).append(" ").append(text); }
     }
-    if (const std::string_view what_to_do = advice(code); !what_to_do.empty()) {
+    if (const std::string_view what_to_do = advice(code, state); !what_to_do.empty()) {
         sentence.append("; ").append(what_to_do);
     }
     return Error{code, sentence,
@@ -125,39 +74,14 @@ using ResultPointer = std::unique_ptr<PGresult, Clear>;
 }
 
 struct Finish {
-    void operator()(PGconn* connection) const noexcept { PQfinish(connection); }
+    bool borrowed = false;
+    void operator()(PGconn* connection) const noexcept {
+        if (!borrowed) { PQfinish(connection); }
+    }
 };
 struct FreeCancel {
     void operator()(PGcancel* cancel) const noexcept { PQfreeCancel(cancel); }
 };
-
-[[nodiscard]] inline std::string value_of(const Parameters& parameters, std::string_view keyword) {
-    std::string found;
-    for (const auto& [name, value] : parameters) {
-        if (name == keyword) { found = value; }
-    }
-    return found;
-}
-
-/// Whether a host is on another machine, so that its name must be proved.
-[[nodiscard]] inline bool is_remote(std::string_view host) noexcept {
-    return !host.empty() && host.front() != '/' && host.front() != '@' && host != "localhost" &&
-           host != "::1" && !host.starts_with("127.");
-}
-
-/// `text` without the secrets of a connection.
-[[nodiscard]] inline std::string redacted(std::string text, const Parameters& parameters) {
-    for (const std::string_view keyword : {"password", "sslpassword"}) {
-        const std::string secret = value_of(parameters, keyword);
-        std::size_t at = 0;
-        while (!secret.empty() && (at = text.find(secret, at)) != std::string::npos) {
-            text.replace(at, secret.size(), "...");
-            at += 3;
-        }
-    }
-    while (text.ends_with('\n')) { text.pop_back(); }
-    return text;
-}
 
 } // namespace detail
 
@@ -184,7 +108,26 @@ struct FreeCancel {
     return parameters;
 }
 
-/// An open connection to a server.
+namespace detail {
+
+/// How a connection was made, so that another one can be.
+[[nodiscard]] inline Parameters parameters_of(PGconn* connection) {
+    struct Free {
+        void operator()(PQconninfoOption* options) const noexcept { PQconninfoFree(options); }
+    };
+    const std::unique_ptr<PQconninfoOption, Free> options{PQconninfo(connection)};
+    Parameters parameters;
+    for (const PQconninfoOption* option = options.get(); option != nullptr && option->keyword;
+        ++option) {
+        const bool told = option->val != nullptr && *option->val != '\0';
+        if (told) { parameters.emplace_back(option->keyword, option->val); }
+    }
+    return parameters;
+}
+
+} // namespace detail
+
+/// An open connection to a server, its own or borrowed.
 ///
 /// *Threads*: one at a time, but for `cancel`.
 class Handle {
@@ -205,7 +148,18 @@ public:
         connect();
     }
 
+    /// Uses somebody else's connection, which must outlive this object.
+    explicit Handle(PGconn* borrowed) : connection_{borrowed, detail::Finish{true}} {
+        if (borrowed == nullptr) {
+            throw Error{Errc::invalid_argument, "borrow() got a null PGconn*: connect first"};
+        }
+        parameters_ = detail::parameters_of(borrowed);
+        name_ = std::string{PQdb(borrowed)} + " (a borrowed connection)";
+        require_ready();
+    }
     [[nodiscard]] PGconn* get() const noexcept { return connection_.get(); }
+    [[nodiscard]] bool is_borrowed() const noexcept { return connection_.get_deleter().borrowed; }
+    [[nodiscard]] const Parameters& parameters() const noexcept { return parameters_; }
     /// Database and host, as they appear in messages.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] bool lost() const noexcept {
@@ -226,6 +180,27 @@ public:
         cancel_.reset();
         connection_.reset();
     }
+
+    /// *Throws* `Error` where a borrowed connection can't be used as its owner left it.
+    void require_ready() const {
+        if (lost()) {
+            throw Error{Errc::connection_lost, name_ + " is gone: PQreset() it, or borrow another"};
+        }
+        if (PQtransactionStatus(get()) == PQTRANS_ACTIVE ||
+            PQpipelineStatus(get()) != PQ_PIPELINE_OFF) {
+            throw Error{Errc::invalid_argument,
+                name_ + " is in the middle of a statement or a pipeline: end that first"};
+        }
+        for (const auto& [setting, wanted] :
+            {std::pair{"client_encoding", "UTF8"}, {"standard_conforming_strings", "on"}}) {
+            const char* found = PQparameterStatus(get(), setting);
+            if (found == nullptr || std::string_view{found} != wanted) {
+                throw Error{Errc::invalid_argument,
+                    name_ + " has another " + setting + " than " + wanted + ": set that"};
+            }
+        }
+    }
+
     /// Connects again. *Throws* as the constructor does.
     void connect() {
         std::vector<const char*> keywords;
@@ -247,6 +222,18 @@ public:
         if (lost()) { throw refusal(); }
         PQsetNoticeReceiver(connection_.get(), [](void*, const PGresult*) {}, nullptr);
         cancel_.reset(PQgetCancel(connection_.get()));
+    }
+
+    [[nodiscard]] int socket() const noexcept { return PQsocket(get()); }
+    /// Whether notifications have come since the last call. What they say is ignored.
+    [[nodiscard]] bool take_notifications() noexcept {
+        if (lost() || PQconsumeInput(get()) != 1) { return false; }
+        bool any = false;
+        while (PGnotify* notification = PQnotifies(get())) {
+            PQfreemem(notification);
+            any = true;
+        }
+        return any;
     }
 
     /// Makes the statement that runs now fail as `interrupted`. *Threads*: any.

@@ -228,23 +228,8 @@ inline constexpr std::string_view snapshot_before =
     "FROM late) THEN 1 ELSE pg_snapshot_xmax(n.now)::text::bigint END) AS xmax FROM n) SELECT "
     "most.xmax, array_to_string(ARRAY(SELECT x::text::bigint FROM (SELECT xid AS x FROM late UNION "
     "SELECT pg_snapshot_xip(n.now) FROM n) AS r WHERE x::text::bigint < most.xmax ORDER BY 1), "
-    "','), coalesce(pg_sequence_last_value('aftertouch.log_seq_seq'::regclass), 0), EXISTS (SELECT "
-    "1 FROM early) OR (SELECT through IS NULL FROM aftertouch.meta) FROM most";
-
-/// For a person: each pipeline with its capture, what it is behind, and its rebuild.
-inline constexpr std::string_view status =
-    "WITH word AS (SELECT *, split_part(checkpoint, ' ', 2) AS log, split_part(checkpoint, ' ', 3) "
-    "AS place, split_part(checkpoint, ' ', 5) AS rebuild FROM aftertouch.checkpoint),\n  seen AS "
-    "(SELECT *, CASE WHEN place ~ '^[1-9][0-9]*-[1-9][0-9]*-[0-9,]*_' THEN "
-    "replace(split_part(place, '_', 1), '-', ':')::pg_snapshot END AS snapshot FROM word)\nSELECT "
-    "p.pipeline, c.name AS capture,\n  CASE WHEN p.rebuild <> '' THEN 'rebuilding' ELSE "
-    "'following' END AS state, p.place AS position,\n  (SELECT coalesce(sum(coalesce(l.keys, 1)), "
-    "0) FROM aftertouch.log AS l WHERE l.capture = c.id AND NOT pg_visible_in_snapshot(l.xid, "
-    "p.snapshot)) AS lag_records,\n  (SELECT coalesce(round(extract(epoch FROM clock_timestamp() - "
-    "min(l.at)), 3), 0) FROM aftertouch.log AS l WHERE l.capture = c.id AND NOT "
-    "pg_visible_in_snapshot(l.xid, p.snapshot)) AS lag_seconds,\n  nullif(substr(p.rebuild, 2), "
-    "'') AS rebuild_done_of_total, p.attempts AS failed_attempts, p.at AS written\nFROM seen AS p "
-    "CROSS JOIN aftertouch.meta AS m LEFT JOIN aftertouch.capture AS c ON split_part(p.log, '.', "
-    "1) = m.log_id AND split_part(p.log, '.', 3) = c.incarnation\nORDER BY p.pipeline";
+    "','), coalesce(pg_sequence_last_value('aftertouch.log_seq_seq'::regclass), 0), (SELECT "
+    "through IS NULL OR "
+    "pruned_at < $1::timestamptz FROM aftertouch.meta) FROM most";
 
 } // namespace aftertouch::postgres::dialect

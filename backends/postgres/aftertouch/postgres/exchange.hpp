@@ -35,10 +35,17 @@ public:
         : options_{options}, handle_{std::move(parameters)} {
         set_up();
     }
+    Exchange(PGconn* borrowed, const Options& options)
+        : options_{options}, handle_{borrowed}, sessionless_{true} {}
 
     [[nodiscard]] const Handle& handle() const noexcept { return handle_; }
     [[nodiscard]] Handle& handle() noexcept { return handle_; }
     [[nodiscard]] const Options& options() const noexcept { return options_; }
+    /// Whether nothing may be kept in the session, no prepared statement and no setting: each
+    /// transaction may find another one (behind a pooler), or it is the application's (borrowed).
+    [[nodiscard]] bool sessionless() const noexcept { return sessionless_; }
+    /// What a transaction needs then behind its BEGIN.
+    [[nodiscard]] const std::string& local_settings() const noexcept { return local_settings_; }
 
     /// Connects again; nothing of the old connection is left.
     void reconnect() {
@@ -57,7 +64,7 @@ public:
     template <class Values>
     [[nodiscard]] Answer one(std::string_view sql, const Values& values, Format format) {
         arguments_.assign(values);
-        if (!options_.prepare) { return plain(sql, format); }
+        if (sessionless_) { return plain(sql, format); }
         const bool known = names_.find(sql) != nullptr;
         const bool alone = handle_.idle();
         try {
@@ -75,7 +82,7 @@ public:
     [[nodiscard]] std::vector<Answer> together(const std::vector<Request>& requests) {
         std::vector<std::string> names;
         for (const Request& request : requests) {
-            names.push_back(options_.prepare ? prepared(request.sql) : std::string{});
+            names.push_back(sessionless_ ? std::string{} : prepared(request.sql));
         }
         std::vector<detail::ResultPointer> results = exchange(requests, names);
         std::vector<Answer> answers;
@@ -92,12 +99,11 @@ public:
     }
 
 private:
+    // Behind a pooler the client is told another process than the one that answers.
     void set_up() {
-        std::string sql;
-        for (const Setting& setting : settings) {
-            sql += "SET " + std::string{setting.name} + " = '" + std::string{setting.value} + "'; ";
-        }
-        simple(sql + "SET lock_timeout = " + std::to_string(options_.lock_timeout.count()));
+        sessionless_ = !options_.prepare || simple("SELECT pg_backend_pid()").number(0, 0) !=
+                                                PQbackendPID(handle_.get());
+        if (!sessionless_) { simple(settings_sql(false, options_.lock_timeout)); }
     }
 
     // ------------------------------------------------------------------------------ what is sent
@@ -217,6 +223,8 @@ private:
 
     Options options_;
     Handle handle_;
+    bool sessionless_ = false;
+    std::string local_settings_ = settings_sql(true, options_.lock_timeout);
     StatementNames names_;
     Arguments arguments_; // of the statement in hand
 };

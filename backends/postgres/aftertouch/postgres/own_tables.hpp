@@ -22,9 +22,10 @@ struct OwnTable {
     static const std::vector<OwnTable> tables{
         {"aftertouch.meta",
             {"CREATE TABLE aftertouch.meta (log_id text NOT NULL, layout integer NOT NULL, through "
-             "pg_snapshot)"},
+             "pg_snapshot, pruned_at timestamp with time zone)"},
             "One row: which log this is, and what may have been pruned from it: rows of "
-            "transactions\nthat the snapshot sees. Undo: DROP SCHEMA aftertouch CASCADE, without "
+            "transactions\nthat the snapshot sees, none newer than pruned_at. Undo: DROP SCHEMA "
+            "aftertouch CASCADE, without "
             "captures."},
         {"aftertouch.log",
             {"CREATE TABLE aftertouch.log (xid xid8 NOT NULL DEFAULT "

@@ -139,7 +139,7 @@ private:
         } else if (!had_log) {
             plan.script.add("The log is a new one.",
                 "UPDATE aftertouch.meta SET log_id = " + std::string{random_name} +
-                    ", through = NULL");
+                    ", through = NULL, pruned_at = NULL");
         }
     }
 
@@ -177,14 +177,11 @@ private:
     void plan_triggers(SchemaPlan& plan, std::int64_t id) {
         const std::vector<TriggerObject> wanted = TriggerWriter{id, capture_, plan.facts}.objects();
         for (const TriggerObject& object : wanted) { plan_function(plan, object); }
-        for (const TriggerObject& object : wanted) {
-            plan_trigger(plan, object, plan.facts.name, plan.facts.triggers);
-            if (object.moment != "truncate") { continue; }
-            for (std::size_t i = 0; i < plan.facts.partitions.size(); ++i) {
-                plan_trigger(plan, object, plan.facts.partitions[i],
-                    catalog_.triggers(plan.facts.partition_oids[i]));
-            }
+        std::vector<std::vector<TriggerFacts>> of_partitions;
+        for (const std::string& oid : plan.facts.partition_oids) {
+            of_partitions.push_back(catalog_.triggers(oid));
         }
+        for (const TriggerObject& object : wanted) { plan_trigger(plan, object, of_partitions); }
     }
 
     void plan_function(SchemaPlan& plan, const TriggerObject& object) {
@@ -200,29 +197,53 @@ private:
             "install the capture again", true});
     }
 
-    void plan_trigger(SchemaPlan& plan, const TriggerObject& object, const std::string& table,
-        const std::vector<TriggerFacts>& triggers) {
+    // A row trigger of a partitioned table has a copy on each partition, which follows it; a
+    // trigger of statements has none.
+    void plan_trigger(SchemaPlan& plan, const TriggerObject& object,
+        const std::vector<std::vector<TriggerFacts>>& of_partitions) {
+        const auto found = [&](const std::string& table, const std::vector<TriggerFacts>& there) {
+            const std::string_view fault = fault_of(object, there);
+            if (fault.empty()) { return false; }
+            plan.differences.push_back(
+                {"trigger " + object.trigger + " on " + table + std::string{fault},
+                    "install the capture again", fault != too_much});
+            return true;
+        };
+        bool wrong = found(plan.facts.name, plan.facts.triggers);
+        for (std::size_t i = 0; i < of_partitions.size(); ++i) {
+            const std::string& partition = plan.facts.partitions[i];
+            if (!found(partition, of_partitions[i])) { continue; }
+            if (object.moment == "truncate") {
+                put_up(plan.script, object, partition);
+            } else {
+                wrong = true;
+            }
+        }
+        if (wrong) { put_up(plan.script, object, plan.facts.name); }
+    }
+
+    static constexpr std::string_view too_much = " fires for replicas too";
+
+    // What is wrong with it among the triggers of a table; empty where nothing is.
+    [[nodiscard]] static std::string_view fault_of(
+        const TriggerObject& object, const std::vector<TriggerFacts>& triggers) {
         const auto there = std::find_if(triggers.begin(), triggers.end(),
             [&](const TriggerFacts& facts) { return facts.name == object.trigger; });
-        const bool missing = there == triggers.end();
-        const bool as_wanted = !missing && object.is(*there);
-        const bool enabled = !missing && (there->enabled == 'O' || there->enabled == 'A');
-        if (as_wanted && enabled) { return; }
-        if (!as_wanted) {
-            plan.script.add("Costs one call a " +
-                                std::string{(object.kind & 1) != 0 ? "row" : "statement"} +
-                                ". Undo: DROP TRIGGER.",
-                object.trigger_sql(table));
+        if (there == triggers.end()) { return " is missing"; }
+        if (!object.is(*there)) { return " isn't as it should be"; }
+        if (there->enabled == (object.always ? 'A' : 'O')) { return {}; }
+        if (there->enabled == 'A') { return too_much; }
+        return there->enabled == 'O' ? " doesn't fire for replicas" : " is switched off";
+    }
+
+    // Replacing also switches it on, and wants no right but TRIGGER: ALTER TABLE is the owner's.
+    static void put_up(Script& script, const TriggerObject& object, const std::string& table) {
+        script.add("Costs one call a " + std::string{(object.kind & 1) != 0 ? "row" : "statement"} +
+                       ". Undo: DROP TRIGGER.",
+            object.trigger_sql(table));
+        if (object.always) {
+            script.add("Also for what a replication's worker writes.", object.enable_sql(table));
         }
-        if (!missing && !enabled) {
-            plan.script.add("It was switched off.",
-                "ALTER TABLE " + table + " ENABLE TRIGGER " + quoted(object.trigger));
-        }
-        plan.differences.push_back({"trigger " + object.trigger + " on " + table +
-                                        (missing      ? " is missing"
-                                            : enabled ? " isn't as it should be"
-                                                      : " is switched off"),
-            "install the capture again", true});
     }
 
     Connection& connection_;

@@ -30,15 +30,19 @@ class Connection {
 public:
     Connection(Parameters parameters, const Options& options)
         : exchange_{std::move(parameters), options} {}
+    Connection(PGconn* borrowed, const Options& options) : exchange_{borrowed, options} {}
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
     [[nodiscard]] const Handle& handle() const noexcept { return exchange_.handle(); }
     [[nodiscard]] Handle& handle() noexcept { return exchange_.handle(); }
     [[nodiscard]] const Options& options() const noexcept { return exchange_.options(); }
+    [[nodiscard]] bool sessionless() const noexcept { return exchange_.sessionless(); }
 
-    /// Connects again if the connection is gone. Nothing of the old one is left.
+    /// Connects again if the connection is gone. Nothing of the old one is left. *Throws* `Error`
+    /// for a borrowed connection that is gone, or can't be used as it is.
     void revive() {
+        if (handle().is_borrowed()) { return handle().require_ready(); }
         if (!handle().lost()) { return; }
         beginning_.clear();
         exchange_.reconnect();
@@ -48,14 +52,21 @@ public:
     void begin(std::string_view sql) {
         if (!handle().idle() && !handle().lost()) {
             throw Error{Errc::invalid_argument,
-                handle().name() + ": a transaction was begun by execute(\"BEGIN\") and is open "
-                                  "still: end it before transaction()"};
+                handle().name() + ": a transaction was begun by execute(\"BEGIN\"), or on the "
+                                  "borrowed connection, and is open still: end it before "
+                                  "transaction()"};
         }
-        run(sql);
+        begin_with_next(sql);
+        static_cast<void>(ask_together({}));
     }
-    /// Begins a transaction with `sql`, or sets something in it, in one flush with the statement
-    /// that comes next. Until then there is nothing to roll back.
-    void begin_with_next(std::string_view sql, std::vector<Value> values = {}) {
+    /// The same in one flush with the statement that comes next. Until then there is nothing to
+    /// roll back.
+    void begin_with_next(std::string_view sql) {
+        beginning_.push_back({sql});
+        if (sessionless()) { beginning_.push_back({exchange_.local_settings()}); }
+    }
+    /// Runs a statement in front of the next one, in one flush with it.
+    void run_with_next(std::string_view sql, std::vector<Value> values) {
         beginning_.push_back({sql, std::move(values)});
     }
     /// Leaves out what was to go in front of the next statement.
@@ -149,12 +160,28 @@ public:
     /// Runs one statement and calls `row(row)` for each row until it answers false.
     template <class Values, class Row>
     void each(std::string_view sql, const Values& values, Row&& row) {
-        const Answer answer = ask(sql, values);
+        const Answer answer = ask_alone(sql, values);
         noted(answer);
         Room room;
         for (std::size_t i = 0; i < answer.rows(); ++i) {
             room.clear();
             if (!row(AnswerRow{answer, i, room})) { return; }
+        }
+    }
+
+    /// Runs one statement; outside a transaction in one of its own where the session may not have
+    /// the settings that values are read with.
+    template <class Values>
+    [[nodiscard]] Answer ask_alone(std::string_view sql, const Values& values) {
+        if (!sessionless() || !handle().idle() || transaction_required_) {
+            return ask(sql, values);
+        }
+        begin_with_next("BEGIN");
+        try {
+            return ask_and_commit(sql, values);
+        } catch (...) {
+            roll_back();
+            throw;
         }
     }
 

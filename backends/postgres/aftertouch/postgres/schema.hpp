@@ -79,7 +79,7 @@ private:
         if (!connection_->handle().idle()) {
             aftertouch::detail::refuse_inside_transaction(connection_->handle().name());
         }
-        connection_->run("BEGIN ISOLATION LEVEL READ COMMITTED");
+        connection_->begin("BEGIN ISOLATION LEVEL READ COMMITTED");
         try {
             // One program at a time.
             if (planner().catalog().exists("aftertouch.capture")) {

@@ -17,7 +17,6 @@
 #include <aftertouch/backend.hpp>
 #include <aftertouch/checkpoint.hpp>
 #include <aftertouch/detail/refusals.hpp>
-#include <aftertouch/detail/waker.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/postgres/change_log.hpp>
 #include <aftertouch/postgres/drift_watch.hpp>
@@ -26,6 +25,7 @@
 #include <aftertouch/postgres/schema.hpp>
 #include <aftertouch/postgres/snapshot.hpp>
 #include <aftertouch/postgres/store.hpp>
+#include <aftertouch/postgres/wake.hpp>
 #include <aftertouch/transaction.hpp>
 
 /// \file
@@ -38,9 +38,6 @@ namespace aftertouch::postgres {
 /// A batch is one READ COMMITTED transaction; its first statements read, and take the position
 /// before it has written anything.
 class Session {
-    using Waker = aftertouch::detail::Waker;
-    using WakeList = aftertouch::detail::WakeList<Waker>;
-
 public:
     using Position = postgres::Position;
     using Transaction = aftertouch::Transaction<Connection>;
@@ -63,6 +60,7 @@ public:
     bool bring_up() {
         connection_->revive();
         require_primary();
+        if (!connection_->sessionless()) { connection_->run_all(listen_sql); }
         const bool changed = manager_.bring_up(request_.schema);
         read_installation();
         watch_.brought_up();
@@ -162,7 +160,7 @@ public:
     }
 
     [[nodiscard]] Transaction& transaction() noexcept {
-        connection_->begin_with_next(
+        connection_->run_with_next(
             "SELECT set_config('aftertouch.batch', $1, true)", {Value{Cell::text(batch_)}});
         asked_ = connection_->asked();
         return transaction_;
@@ -215,7 +213,9 @@ public:
 
     void wake() noexcept { waker_.notify(); }
     void interrupt() noexcept { connection_->handle().cancel(); }
-    bool wait(std::chrono::microseconds timeout) { return waker_.wait(timeout); }
+    bool wait(std::chrono::microseconds timeout) {
+        return waker_.wait(timeout, connection_->handle());
+    }
 
 private:
     // A standby's snapshots don't tell which transactions run on the primary: changes would be

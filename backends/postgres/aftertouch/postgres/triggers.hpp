@@ -27,6 +27,7 @@ struct TriggerObject {
     std::string settings; ///< as the catalog writes them, in lower case
     std::string settings_sql;
     std::int64_t kind = 0; ///< pg_trigger.tgtype
+    bool always = false;   ///< fires for replicas too
     std::string old_rows;
     std::string new_rows;
 
@@ -49,6 +50,10 @@ struct TriggerObject {
         text += (kind & 1) != 0 ? " FOR EACH ROW" : " FOR EACH STATEMENT";
         return text + " EXECUTE FUNCTION aftertouch." + function + "()";
     }
+    [[nodiscard]] std::string enable_sql(const std::string& table) const {
+        return "ALTER TABLE " + table + " ENABLE ALWAYS TRIGGER " + quoted(trigger);
+    }
+    /// Whether it is the same, but for when it fires.
     [[nodiscard]] bool is(const TriggerFacts& facts) const {
         return facts.name == trigger && facts.function == "aftertouch." + function &&
                facts.kind == kind && facts.old_rows == old_rows && facts.new_rows == new_rows &&
@@ -72,7 +77,10 @@ inline constexpr std::string_view trigger_moments[] = {"insert", "update", "dele
 class TriggerWriter {
 public:
     TriggerWriter(std::int64_t id, const Capture& capture, const TableFacts& facts)
-        : id_{id}, capture_{capture}, rows_{facts.partitioned()}, bodies_{id, capture} {
+        : id_{id},
+          capture_{capture},
+          rows_{facts.partitioned() || capture.always || capture.per_row},
+          bodies_{id, capture} {
         choose_settings(facts);
     }
 
@@ -109,6 +117,7 @@ private:
         made.settings = settings_;
         made.settings_sql = settings_sql_;
         made.kind = kind + (rows_ ? 1 : 0);
+        made.always = capture_.always;
         if (!rows_) {
             made.old_rows = old;
             made.new_rows = fresh;
@@ -151,7 +160,9 @@ private:
 
     std::int64_t id_;
     const Capture& capture_;
-    bool rows_; // row by row: statement triggers don't see what is written into a partition
+    // Row by row: statement triggers don't see what is written into a partition, or by a
+    // replication's worker.
+    bool rows_;
     TriggerBodies bodies_;
     std::string settings_;
     std::string settings_sql_;

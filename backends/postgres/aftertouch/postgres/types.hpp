@@ -2,6 +2,7 @@
 #pragma once
 
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -85,6 +86,21 @@ struct Setting {
 };
 inline constexpr Setting settings[] = {{"datestyle", "ISO, YMD"}, {"timezone", "UTC"},
     {"intervalstyle", "postgres"}, {"bytea_output", "hex"}, {"extra_float_digits", "1"}};
+
+/// One statement that sets them, and how long a lock is waited for; with `local` for a transaction.
+[[nodiscard]] inline std::string settings_sql(bool local, std::chrono::milliseconds lock_timeout) {
+    std::string sql = "SELECT ";
+    const auto set = [&](std::string_view name, std::string_view value) {
+        sql.append("set_config('").append(name).append("', '").append(value);
+        sql.append(local ? "', true)" : "', false)");
+    };
+    for (const Setting& setting : settings) {
+        set(setting.name, setting.value);
+        sql += ", ";
+    }
+    set("lock_timeout", std::to_string(lock_timeout.count()));
+    return sql;
+}
 
 /// Where the bytes of cells lie that aren't part of an answer's own text; emptied row by row.
 class Room {

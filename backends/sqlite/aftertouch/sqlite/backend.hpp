@@ -175,6 +175,10 @@ private:
         const NotifyAfter notify{*this, sqlite3_total_changes(connection_->handle().get())};
         return work(*connection_);
     }
+    template <class Work>
+    std::invoke_result_t<Work&, Connection&> with_own_connection(Work& work) {
+        return with_connection(work);
+    }
 
     std::string path_;
     Options options_;

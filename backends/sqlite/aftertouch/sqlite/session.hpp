@@ -20,6 +20,7 @@
 #include <aftertouch/detail/refusals.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/sqlite/change_log.hpp>
+#include <aftertouch/sqlite/lock_wait.hpp>
 #include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/schema.hpp>
 #include <aftertouch/sqlite/snapshot.hpp>
@@ -58,7 +59,6 @@ public:
         : connection_{std::move(connection.connection)},
           shared_{connection.shared},
           mutex_{std::move(connection.mutex)},
-          busy_timeout_{connection.busy_timeout},
           request_{std::move(request)},
           wakers_{wakers},
           stopping_{stopping},
@@ -67,7 +67,7 @@ public:
           schema_{dialect::schema_of(request_.capture)},
           store_{*connection_, schema_, request_.pipeline},
           waker_{shared_ ? std::string{} : file_name()} {
-        if (!shared_) { sqlite3_busy_handler(handle(), &Session::wait_for_lock, this); }
+        if (!shared_) { lock_wait_.emplace(handle(), connection.busy_timeout, stopping); }
         wakers_.add(waker_);
     }
     Session(const Session&) = delete;
@@ -77,7 +77,6 @@ public:
         roll_back();
         const auto guard = lock(); // what it has prepared is of the shared connection
         snapshot_.reset();
-        if (!shared_) { sqlite3_busy_handler(handle(), nullptr, nullptr); }
     }
 
     bool bring_up() {
@@ -253,18 +252,6 @@ private:
         return file == nullptr ? std::string{} : std::string{file};
     }
 
-    // Waits for another connection's lock in small steps, so that a stop is heard.
-    static int wait_for_lock(void* self, int attempt) {
-        const Session& session = *static_cast<Session*>(self);
-        constexpr std::chrono::milliseconds step{5};
-        if (attempt * step >= session.busy_timeout_ ||
-            session.stopping_.load(std::memory_order_relaxed)) {
-            return 0;
-        }
-        sqlite3_sleep(attempt < 10 ? 1 : static_cast<int>(step.count()));
-        return 1;
-    }
-
     void read_installation() {
         const std::optional<InstalledCapture> found = manager_.find();
         if (!found) {
@@ -284,7 +271,7 @@ private:
     std::shared_ptr<Connection> connection_;
     bool shared_;
     std::shared_ptr<FairMutex> mutex_;
-    std::chrono::milliseconds busy_timeout_;
+    std::optional<LockWait> lock_wait_; // of a connection of its own
     SessionRequest request_;
     WakeList& wakers_;
     const std::atomic<bool>& stopping_;

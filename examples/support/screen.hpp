@@ -9,17 +9,30 @@
 
 #include <unistd.h>
 
+#include <aftertouch/status.hpp>
+
 /// \file
 /// Output for a person: on a terminal progress stays in its line, elsewhere a line comes once a
 /// second.
 
-namespace shop {
+namespace support {
 
 /// 200000 as 200,000
 std::string grouped(std::integral auto number) {
     std::string text = std::to_string(number);
     for (std::size_t i = text.size(); i > 3; i -= 3) { text.insert(i - 3, ","); }
     return text;
+}
+
+/// `totals: following, 12 behind`
+inline std::string progress_of(const aftertouch::Status& status) {
+    std::string text = status.name + ": ";
+    if (status.rebuild) {
+        return text + grouped(status.rebuild->done) + " of " + grouped(status.rebuild->total);
+    }
+    text += name(status.state);
+    if (status.state == aftertouch::State::rebuilding || !status.lag) { return text; }
+    return text + ", " + grouped(status.lag->records) + " behind";
 }
 
 inline bool on_terminal() { return isatty(STDOUT_FILENO) == 1; }
@@ -51,4 +64,4 @@ private:
     Clock::time_point shown_{};
 };
 
-} // namespace shop
+} // namespace support

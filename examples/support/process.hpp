@@ -16,7 +16,7 @@
 /// \file
 /// Another program, started with the parent's output and, if wanted, with a pipe to its input.
 
-namespace shop {
+namespace support {
 
 class Process {
 public:
@@ -91,4 +91,4 @@ inline bool input_has_ended() {
     return poll(&input, 1, 100) > 0 && read(STDIN_FILENO, &ignored, 1) == 0;
 }
 
-} // namespace shop
+} // namespace support

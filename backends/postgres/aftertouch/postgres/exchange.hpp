@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -157,10 +158,12 @@ private:
         }
         if (sent && !handle_.lost() && PQexitPipelineMode(server) == 1) { return results; }
         // What the server has done of it isn't known, and the connection is of no use any more.
-        const PGresult* const first = results.empty() ? nullptr : results.front().get();
-        const Error error = handle_.error_of(first, requests.front().sql);
+        const auto refused = std::find_if(results.begin(), results.end(), [](const auto& result) {
+            return !detail::field(result.get(), PG_DIAG_SQLSTATE).empty();
+        });
         handle_.close();
-        throw error;
+        throw handle_.error_of(
+            refused == results.end() ? nullptr : refused->get(), requests.front().sql);
     }
     [[nodiscard]] detail::ResultPointer next_result() {
         detail::ResultPointer result{PQgetResult(handle_.get())};

@@ -174,8 +174,9 @@ public:
         return PQtransactionStatus(connection_.get()) == PQTRANS_IDLE;
     }
 
-    /// Gives the connection up: it is lost from here on.
+    /// Gives the connection up: it is lost from here on. A borrowed one is its owner's to end.
     void close() noexcept {
+        if (is_borrowed()) { return; }
         const std::lock_guard guard{cancel_mutex_};
         cancel_.reset();
         connection_.reset();

@@ -44,9 +44,6 @@ protected:
 public:
     using Transaction = aftertouch::Transaction<Connection>;
 
-    DatabaseCalls(const DatabaseCalls&) = delete;
-    DatabaseCalls& operator=(const DatabaseCalls&) = delete;
-
     /// Runs a statement with $1, $2, ..., or without arguments several; says how many rows the last
     /// one wrote.
     template <Mapped... Arguments>
@@ -123,7 +120,6 @@ public:
     /// @}
 
 protected:
-    DatabaseCalls() = default;
     ~DatabaseCalls() = default;
 
     /// Runs `work(manager)` for a capture.
@@ -148,6 +144,9 @@ protected:
     }
 
 private:
+    friend Self;
+    DatabaseCalls() = default;
+
     static constexpr std::atomic<bool> never{false};
 
     [[nodiscard]] Self* self() noexcept { return static_cast<Self*>(this); }

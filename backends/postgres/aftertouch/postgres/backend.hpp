@@ -77,6 +77,9 @@ public:
         return Database{connection, options};
     }
 
+    Database(const Database&) = delete;
+    Database& operator=(const Database&) = delete;
+
     /// Database and host, as they appear in messages.
     [[nodiscard]] const std::string& name() const noexcept { return connection_.handle().name(); }
 

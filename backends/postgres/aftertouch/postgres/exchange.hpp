@@ -82,6 +82,7 @@ public:
     /// thrown.
     [[nodiscard]] std::vector<Answer> together(const std::vector<Request>& requests) {
         std::vector<std::string> names;
+        names.reserve(requests.size());
         for (const Request& request : requests) {
             names.push_back(sessionless_ ? std::string{} : prepared(request.sql));
         }

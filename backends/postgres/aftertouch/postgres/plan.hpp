@@ -178,6 +178,7 @@ private:
         const std::vector<TriggerObject> wanted = TriggerWriter{id, capture_, plan.facts}.objects();
         for (const TriggerObject& object : wanted) { plan_function(plan, object); }
         std::vector<std::vector<TriggerFacts>> of_partitions;
+        of_partitions.reserve(plan.facts.partition_oids.size());
         for (const std::string& oid : plan.facts.partition_oids) {
             of_partitions.push_back(catalog_.triggers(oid));
         }

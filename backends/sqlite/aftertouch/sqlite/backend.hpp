@@ -77,6 +77,9 @@ public:
     /// can't be prevented there.
     [[nodiscard]] static Database borrow(sqlite3* handle) { return Database{handle}; }
 
+    Database(const Database&) = delete;
+    Database& operator=(const Database&) = delete;
+
     /// The path, as it appears in messages.
     [[nodiscard]] const std::string& name() const noexcept { return connection_->handle().name(); }
 

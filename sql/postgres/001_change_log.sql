@@ -10,6 +10,8 @@ CREATE SCHEMA aftertouch;
 -- that the snapshot sees, none newer than pruned_at. Undo: DROP SCHEMA aftertouch CASCADE, without captures.
 CREATE TABLE aftertouch.meta (log_id text NOT NULL, layout integer NOT NULL, through pg_snapshot, pruned_at timestamp with time zone);
 
+ALTER TABLE aftertouch.meta REPLICA IDENTITY FULL;
+
 -- The change log: triggers append to it. No constraint that a writer could fail on. The
 -- transaction's number is drawn before the row's (column order), numbers are given out one
 -- by one (no CACHE): both must stay. Remove rows by DELETE only, never by TRUNCATE. A row
@@ -19,6 +21,16 @@ CREATE TABLE aftertouch.log (xid xid8 NOT NULL DEFAULT pg_catalog.pg_current_xac
 CREATE INDEX log_position ON aftertouch.log (seq);
 
 ALTER TABLE aftertouch.log REPLICA IDENTITY FULL;
+
+CREATE OR REPLACE FUNCTION aftertouch.log_is_pruned_by_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'aftertouch.log isn''t truncated, which would lose changes: prune it by DELETE, as the README of the PostgreSQL backend says';
+END
+$$;
+
+REVOKE ALL ON FUNCTION aftertouch.log_is_pruned_by_delete() FROM PUBLIC;
+
+CREATE OR REPLACE TRIGGER log_is_pruned_by_delete BEFORE TRUNCATE ON aftertouch.log EXECUTE FUNCTION aftertouch.log_is_pruned_by_delete();
 
 -- What is captured, as the program that installed it declared it.
 CREATE TABLE aftertouch.capture (id integer PRIMARY KEY, name text NOT NULL UNIQUE, definition text NOT NULL, incarnation text NOT NULL);
@@ -30,6 +42,8 @@ CREATE TABLE aftertouch.checkpoint (pipeline text PRIMARY KEY, checkpoint text N
 CREATE TABLE aftertouch.own_change (xid xid8 NOT NULL, pipeline text NOT NULL);
 
 CREATE INDEX own_change_xid ON aftertouch.own_change (xid);
+
+ALTER TABLE aftertouch.own_change REPLICA IDENTITY FULL;
 
 -- A random name tells this log from any other.
 INSERT INTO aftertouch.meta (log_id, layout) VALUES (substr(replace(pg_catalog.gen_random_uuid()::text, '-', ''), 1, 16), 1);

@@ -7,7 +7,7 @@ BEGIN;
 INSERT INTO aftertouch.capture (id, name, definition, incarnation) VALUES (2, 'account_images', 'table "account" key "id" operations insert,update,delete images "id" "owner" "balance"', substr(replace(pg_catalog.gen_random_uuid()::text, '-', ''), 1, 16));
 
 -- Captures each insert. It runs as its owner, who needs no rights but INSERT on aftertouch.log.
-CREATE OR REPLACE FUNCTION aftertouch.capture_2_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET timezone = 'UTC' SET intervalstyle = 'postgres' SET bytea_output = 'hex' SET extra_float_digits = '1' AS $aftertouch$
+CREATE OR REPLACE FUNCTION aftertouch.capture_2_insert() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET extra_float_digits = '1' AS $aftertouch$
 #variable_conflict use_column
 BEGIN
     INSERT INTO aftertouch.log (capture, op, key, image)
@@ -19,7 +19,7 @@ $aftertouch$;
 REVOKE ALL ON FUNCTION aftertouch.capture_2_insert() FROM PUBLIC;
 
 -- Captures each update. It runs as its owner, who needs no rights but INSERT on aftertouch.log.
-CREATE OR REPLACE FUNCTION aftertouch.capture_2_update() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET timezone = 'UTC' SET intervalstyle = 'postgres' SET bytea_output = 'hex' SET extra_float_digits = '1' AS $aftertouch$
+CREATE OR REPLACE FUNCTION aftertouch.capture_2_update() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET extra_float_digits = '1' AS $aftertouch$
 #variable_conflict use_column
 BEGIN
     INSERT INTO aftertouch.log (capture, op, key, image)
@@ -38,7 +38,7 @@ $aftertouch$;
 REVOKE ALL ON FUNCTION aftertouch.capture_2_update() FROM PUBLIC;
 
 -- Captures each delete. It runs as its owner, who needs no rights but INSERT on aftertouch.log.
-CREATE OR REPLACE FUNCTION aftertouch.capture_2_delete() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET timezone = 'UTC' SET intervalstyle = 'postgres' SET bytea_output = 'hex' SET extra_float_digits = '1' AS $aftertouch$
+CREATE OR REPLACE FUNCTION aftertouch.capture_2_delete() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET extra_float_digits = '1' AS $aftertouch$
 #variable_conflict use_column
 BEGIN
     INSERT INTO aftertouch.log (capture, op, key, image)
@@ -50,7 +50,7 @@ $aftertouch$;
 REVOKE ALL ON FUNCTION aftertouch.capture_2_delete() FROM PUBLIC;
 
 -- Captures each truncate. It runs as its owner, who needs no rights but INSERT on aftertouch.log.
-CREATE OR REPLACE FUNCTION aftertouch.capture_2_truncate() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET datestyle = 'ISO, YMD' SET timezone = 'UTC' SET intervalstyle = 'postgres' SET bytea_output = 'hex' SET extra_float_digits = '1' AS $aftertouch$
+CREATE OR REPLACE FUNCTION aftertouch.capture_2_truncate() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET extra_float_digits = '1' AS $aftertouch$
 BEGIN
   INSERT INTO aftertouch.log (capture, op) VALUES (2, 'X');
   RETURN NULL;

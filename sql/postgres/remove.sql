@@ -38,6 +38,8 @@ DROP TABLE aftertouch.checkpoint;
 -- It was the last capture.
 DROP TABLE aftertouch.own_change;
 
+DROP FUNCTION aftertouch.log_is_pruned_by_delete();
+
 DROP SCHEMA aftertouch;
 
 COMMIT;

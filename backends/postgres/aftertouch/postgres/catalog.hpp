@@ -41,7 +41,8 @@ struct TriggerFacts {
     std::string old_rows;  ///< the transition tables' names
     std::string new_rows;
     char enabled = 'O';
-    bool plain = true; ///< no condition, no columns, no arguments, not deferrable
+    bool plain = true;          ///< no condition, no columns, no arguments, not deferrable
+    bool of_constraint = false; ///< made by CREATE CONSTRAINT TRIGGER: can't be replaced
 };
 
 struct TableFacts {
@@ -71,7 +72,15 @@ struct FunctionFacts {
     std::string body;
     std::string settings; ///< lower case, `name=value` in lines
     bool definer = false;
-    bool open = false; ///< PUBLIC may execute it
+    bool open = false;      ///< PUBLIC may execute it
+    std::string owner;      ///< for SQL text
+    bool may_write = false; ///< its owner may append to the log
+};
+
+/// A trigger of a capture on a table that isn't its source, nor a partition of it.
+struct StrayTrigger {
+    std::string table; ///< schema and name, for SQL text
+    std::string trigger;
 };
 
 /// Asks the catalogs of a connection. Nothing is kept.
@@ -87,9 +96,9 @@ public:
         TableFacts facts;
         const Answer answer = ask(
             "SELECT c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname), c.relkind, "
-            "c.relpersistence, c.relhassubclass, EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid "
-            "= "
-            "c.oid), row_security_active(c.oid) FROM pg_class AS c JOIN pg_namespace AS n ON n.oid "
+            "c.relpersistence, EXISTS (SELECT 1 FROM pg_inherits WHERE inhparent = c.oid), EXISTS "
+            "(SELECT 1 FROM pg_inherits WHERE inhrelid = c.oid), row_security_active(c.oid) FROM "
+            "pg_class AS c JOIN pg_namespace AS n ON n.oid "
             "= c.relnamespace WHERE c.oid = to_regclass($1)",
             name.quoted());
         if (answer.rows() == 0) { return facts; }
@@ -112,16 +121,19 @@ public:
         const Answer answer = ask(
             "SELECT t.tgname, quote_ident(n.nspname) || '.' || quote_ident(p.proname), t.tgtype, "
             "coalesce(t.tgoldtable, ''), coalesce(t.tgnewtable, ''), t.tgenabled, t.tgqual IS NULL "
-            "AND t.tgattr::text = '' AND t.tgnargs = 0 AND NOT t.tgdeferrable FROM pg_trigger AS t "
+            "AND t.tgattr::text = '' AND t.tgnargs = 0 AND NOT t.tgdeferrable, t.tgconstraint <> 0 "
+            "FROM pg_trigger AS t "
             "JOIN pg_proc AS p ON p.oid = t.tgfoid JOIN pg_namespace AS n ON n.oid = "
-            "p.pronamespace WHERE t.tgrelid = $1::oid AND NOT t.tgisinternal ORDER BY t.tgname",
+            "p.pronamespace WHERE t.tgrelid = $1::oid AND (NOT t.tgisinternal OR t.tgparentid <> "
+            "0) "
+            "ORDER BY t.tgname",
             oid);
         std::vector<TriggerFacts> found;
         found.reserve(answer.rows());
         for (std::size_t i = 0; i < answer.rows(); ++i) {
             found.push_back({std::string{answer.text(i, 0)}, std::string{answer.text(i, 1)},
                 answer.number(i, 2), std::string{answer.text(i, 3)}, std::string{answer.text(i, 4)},
-                answer.text(i, 5).front(), answer.flag(i, 6)});
+                answer.text(i, 5).front(), answer.flag(i, 6), answer.flag(i, 7)});
         }
         return found;
     }
@@ -131,12 +143,37 @@ public:
         const Answer answer =
             ask("SELECT p.prosrc, lower(coalesce(array_to_string(p.proconfig, E'\\n'), '')), "
                 "p.prosecdef, EXISTS (SELECT 1 FROM aclexplode(coalesce(p.proacl, acldefault('f', "
-                "p.proowner))) WHERE grantee = 0) FROM pg_proc AS p WHERE p.pronamespace = "
+                "p.proowner))) WHERE grantee = 0), quote_ident(pg_get_userbyid(p.proowner)), "
+                "has_schema_privilege(p.proowner, p.pronamespace, 'USAGE') AND "
+                "coalesce(has_table_privilege(p.proowner, to_regclass('aftertouch.log')::oid, "
+                "'INSERT'), true) FROM pg_proc AS p WHERE p.pronamespace = "
                 "to_regnamespace('aftertouch') AND p.proname = $1 AND p.pronargs = 0",
                 name);
         if (answer.rows() == 0) { return std::nullopt; }
         return FunctionFacts{std::string{answer.text(0, 0)}, std::string{answer.text(0, 1)},
-            answer.flag(0, 2), answer.flag(0, 3)};
+            answer.flag(0, 2), answer.flag(0, 3), std::string{answer.text(0, 4)},
+            answer.flag(0, 5)};
+    }
+
+    /// The triggers that call a function whose name begins with `prefix`, on other tables than
+    /// these: on a partition that was detached, on a table that was renamed.
+    [[nodiscard]] std::vector<StrayTrigger> strays(
+        std::string_view prefix, const TableFacts& source) {
+        std::string known = source.oid.empty() ? "0" : source.oid;
+        for (const std::string& oid : source.partition_oids) { known += ", " + oid; }
+        const Answer answer = ask(
+            "SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname), t.tgname FROM "
+            "pg_trigger AS t JOIN pg_proc AS p ON p.oid = t.tgfoid JOIN pg_class AS c ON c.oid = "
+            "t.tgrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE p.pronamespace = "
+            "to_regnamespace('aftertouch') AND starts_with(p.proname, $1) AND t.tgparentid = 0 "
+            "AND t.tgrelid NOT IN (" +
+                known + ") ORDER BY 1, 2",
+            prefix);
+        std::vector<StrayTrigger> found;
+        for (std::size_t i = 0; i < answer.rows(); ++i) {
+            found.push_back({std::string{answer.text(i, 0)}, std::string{answer.text(i, 1)}});
+        }
+        return found;
     }
 
     /// Whether there is a relation of this name, given as SQL text.

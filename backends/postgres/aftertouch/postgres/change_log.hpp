@@ -34,6 +34,7 @@ struct ReadFacts {
     std::string log; ///< identity of the log and the capture at that moment; empty: they are gone
     bool usable = true;    ///< the position sees all that may be pruned
     std::int64_t last = 0; ///< the log's last number, read before the transaction wrote
+    bool set_back = false; ///< transaction ids were, so that snapshots say nothing
 };
 
 /// The log of one capture.
@@ -77,7 +78,10 @@ public:
 
     /// Asks what a read would say, without reading.
     [[nodiscard]] ReadFacts check(const Position& position) {
-        return facts_of(connection_->ask(facts_sql_), position.seen);
+        ReadFacts found = facts_of(connection_->ask(facts_sql_), position.seen);
+        values_.assign({text(position.seen.text()), integer(position.last)});
+        found.set_back = connection_->ask(dialect::are_ids_set_back, values_).flag(0, 0);
+        return found;
     }
 
     /// The end of the log, if there is no change of this capture between `from` and it.

@@ -138,6 +138,13 @@ inline constexpr const char* within_window =
            ") AS u";
 }
 
+/// $1 snapshot, $2 the last number when it was taken: whether transaction ids were set back since
+/// (pg_resetwal). Then it seems to see a transaction that had not begun.
+inline constexpr std::string_view are_ids_set_back =
+    "SELECT pg_snapshot_xmax($1::pg_snapshot) > pg_snapshot_xmax(pg_current_snapshot()) OR EXISTS "
+    "(SELECT 1 FROM aftertouch.log WHERE seq > $2::bigint AND pg_visible_in_snapshot(xid, "
+    "$1::pg_snapshot))";
+
 /// The snapshot of now, the last number, whether the transaction has written nothing yet.
 [[nodiscard]] inline std::string head() {
     return "SELECT pg_current_snapshot()::text, " + std::string{last_number} +

@@ -17,12 +17,29 @@ struct OwnTable {
     std::string comment;
 };
 
+/// Keeps the log from being truncated: a TRUNCATE would take what open transactions are about to
+/// commit.
+inline constexpr std::string_view log_guard = "log_is_pruned_by_delete";
+
+[[nodiscard]] inline std::vector<std::string> log_guard_sql() {
+    const std::string name{log_guard};
+    return {"CREATE OR REPLACE FUNCTION aftertouch." + name +
+                "() RETURNS trigger LANGUAGE plpgsql AS $$\nBEGIN\n  RAISE EXCEPTION "
+                "'aftertouch.log isn''t truncated, which would lose changes: prune it by DELETE, "
+                "as the README of the PostgreSQL backend says';\nEND\n$$",
+        "REVOKE ALL ON FUNCTION aftertouch." + name + "() FROM PUBLIC",
+        "CREATE OR REPLACE TRIGGER " + name +
+            " BEFORE TRUNCATE ON aftertouch.log EXECUTE FUNCTION aftertouch." + name + "()"};
+}
+
 /// In the order in which they are made.
 [[nodiscard]] inline const std::vector<OwnTable>& own_tables() {
+    const std::vector<std::string> guard = log_guard_sql();
     static const std::vector<OwnTable> tables{
         {"aftertouch.meta",
             {"CREATE TABLE aftertouch.meta (log_id text NOT NULL, layout integer NOT NULL, through "
-             "pg_snapshot, pruned_at timestamp with time zone)"},
+             "pg_snapshot, pruned_at timestamp with time zone)",
+                "ALTER TABLE aftertouch.meta REPLICA IDENTITY FULL"},
             "One row: which log this is, and what may have been pruned from it: rows of "
             "transactions\nthat the snapshot sees, none newer than pruned_at. Undo: DROP SCHEMA "
             "aftertouch CASCADE, without "
@@ -33,7 +50,7 @@ struct OwnTable {
              "integer NOT NULL, op \"char\" NOT NULL, at timestamp with time zone NOT NULL DEFAULT "
              "pg_catalog.clock_timestamp(), keys integer, key text, image text)",
                 "CREATE INDEX log_position ON aftertouch.log (seq)",
-                "ALTER TABLE aftertouch.log REPLICA IDENTITY FULL"},
+                "ALTER TABLE aftertouch.log REPLICA IDENTITY FULL", guard[0], guard[1], guard[2]},
             "The change log: triggers append to it. No constraint that a writer could fail on. "
             "The\n"
             "transaction's number is drawn before the row's (column order), numbers are given out "
@@ -52,7 +69,8 @@ struct OwnTable {
             "derives."},
         {"aftertouch.own_change",
             {"CREATE TABLE aftertouch.own_change (xid xid8 NOT NULL, pipeline text NOT NULL)",
-                "CREATE INDEX own_change_xid ON aftertouch.own_change (xid)"},
+                "CREATE INDEX own_change_xid ON aftertouch.own_change (xid)",
+                "ALTER TABLE aftertouch.own_change REPLICA IDENTITY FULL"},
             "Which transactions were a pipeline's own, for pipelines that leave out what they "
             "change."},
     };

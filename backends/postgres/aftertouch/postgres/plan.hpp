@@ -15,6 +15,7 @@
 #include <aftertouch/error.hpp>
 #include <aftertouch/identifier.hpp>
 #include <aftertouch/postgres/catalog.hpp>
+#include <aftertouch/postgres/log_requirements.hpp>
 #include <aftertouch/postgres/own_tables.hpp>
 #include <aftertouch/postgres/prepared.hpp>
 #include <aftertouch/postgres/requirements.hpp>
@@ -59,7 +60,7 @@ public:
         refuse_conflict(installed);
         const std::int64_t id = installed ? installed->id : next_id();
         if (!installed) { declare(plan, id); }
-        plan_triggers(plan, id);
+        plan_triggers(plan, id, installed.has_value());
         const bool lost = std::any_of(plan.differences.begin(), plan.differences.end(),
             [](const Difference& difference) { return difference.lost; });
         if (installed && lost) {
@@ -129,7 +130,10 @@ private:
             }
             plan.differences.push_back({table.name + " is missing", "install the capture", true});
         }
-        if (had_log) { check_log(); }
+        if (had_log) {
+            require_sound_log(catalog_);
+            plan_log_guard(plan);
+        }
         const bool has_meta = catalog_.exists("aftertouch.meta") &&
                               catalog_.word("SELECT log_id FROM aftertouch.meta").has_value();
         if (!has_meta) {
@@ -143,24 +147,16 @@ private:
         }
     }
 
-    // What would lose changes, or make writers fail, and no script should decide about.
-    void check_log() {
-        const auto wrong = catalog_.word(
-            "SELECT concat_ws(', ', CASE WHEN c.relpersistence <> 'p' THEN 'it is unlogged' END, "
-            "CASE WHEN c.relrowsecurity THEN 'it has row security' END, CASE WHEN c.relhasrules "
-            "THEN 'it has rules' END, CASE WHEN EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = "
-            "c.oid) THEN 'it has triggers' END, CASE WHEN s.seqcache <> 1 OR s.seqincrement <> 1 "
-            "OR s.seqcycle THEN 'its numbers have a CACHE, INCREMENT or CYCLE of their own' END, "
-            "CASE WHEN (SELECT attnum FROM pg_attribute WHERE attrelid = c.oid AND attname = "
-            "'xid') > (SELECT attnum FROM pg_attribute WHERE attrelid = c.oid AND attname = 'seq') "
-            "THEN 'its column xid stands behind seq' END) FROM pg_class AS c JOIN pg_sequence AS s "
-            "ON s.seqrelid = pg_get_serial_sequence('aftertouch.log', 'seq')::regclass WHERE c.oid "
-            "= 'aftertouch.log'::regclass");
-        if (wrong && wrong->empty()) { return; }
-        throw Error{Errc::schema_mismatch,
-            "aftertouch.log in " + catalog_.database() +
-                " isn't as it was made: " + wrong.value_or("its numbers have no sequence") +
-                ": undo that, or remove the captures and install them anew"};
+    void plan_log_guard(SchemaPlan& plan) {
+        if (is_log_guarded(catalog_)) { return; }
+        for (const std::string& sql : log_guard_sql()) {
+            plan.script.add("Keeps the log from being truncated.", sql);
+        }
+        plan.script.add("It may have been: every pipeline starts with a rebuild.",
+            "UPDATE aftertouch.meta SET log_id = " + std::string{random_name});
+        plan.differences.push_back(
+            {"trigger " + std::string{log_guard} + " on aftertouch.log is missing or switched off",
+                "install the capture again", true});
     }
 
     // ------------------------------------------------------------------------------ one capture
@@ -174,7 +170,7 @@ private:
     }
 
     // Functions first, so that a trigger never calls an old one.
-    void plan_triggers(SchemaPlan& plan, std::int64_t id) {
+    void plan_triggers(SchemaPlan& plan, std::int64_t id, bool installed) {
         const std::vector<TriggerObject> wanted = TriggerWriter{id, capture_, plan.facts}.objects();
         for (const TriggerObject& object : wanted) { plan_function(plan, object); }
         std::vector<std::vector<TriggerFacts>> of_partitions;
@@ -182,11 +178,44 @@ private:
         for (const std::string& oid : plan.facts.partition_oids) {
             of_partitions.push_back(catalog_.triggers(oid));
         }
-        for (const TriggerObject& object : wanted) { plan_trigger(plan, object, of_partitions); }
+        for (const TriggerObject& object : wanted) {
+            plan_trigger(plan, object, of_partitions, installed ? id : 0);
+        }
+        plan_strays(plan, id);
+    }
+
+    // A partition that was made empty has missed nothing: its rows come by the copied triggers.
+    void plan_new_partition(
+        SchemaPlan& plan, const TriggerObject& object, std::size_t which, std::int64_t id) {
+        const std::string& partition = plan.facts.partitions[which];
+        detail::put_up(plan.script, object, partition, {});
+        const bool may_look = catalog_
+                                  .word("SELECT 1 WHERE has_table_privilege($1::oid, 'SELECT')",
+                                      plan.facts.partition_oids[which])
+                                  .has_value();
+        plan.script.add("If rows came with it, or were truncated, every pipeline over this capture "
+                        "starts with a rebuild.",
+            "UPDATE aftertouch.capture SET incarnation = " + std::string{random_name} +
+                " WHERE id = " + std::to_string(id) +
+                (may_look ? " AND NOT " + has_missed_nothing(partition) : std::string{}));
+        plan.differences.push_back(
+            {"trigger " + object.trigger + " on " + partition + " is missing: the partition is new",
+                "install the capture again"});
+    }
+
+    void plan_strays(SchemaPlan& plan, std::int64_t id) {
+        for (const StrayTrigger& stray : catalog_.strays(function_name(id, ""), plan.facts)) {
+            plan.script.add("Not a part of " + plan.facts.name + " any more.",
+                "DROP TRIGGER " + quoted(stray.trigger) + " ON " + stray.table);
+            plan.differences.push_back({"trigger " + stray.trigger + " is on " + stray.table +
+                                            ", which is no part of " + plan.facts.name,
+                "install the capture again", true});
+        }
     }
 
     void plan_function(SchemaPlan& plan, const TriggerObject& object) {
         const std::optional<FunctionFacts> there = catalog_.function(object.function);
+        if (there && !there->may_write) { plan_rights(plan, object, there->owner); }
         if (there && object.is(*there)) { return; }
         plan.script.add("Captures each " + object.moment +
                             ". It runs as its owner, who needs no rights but INSERT on "
@@ -198,53 +227,47 @@ private:
             "install the capture again", true});
     }
 
+    // Writers fail where it is missing, so nothing goes unseen.
+    static void plan_rights(
+        SchemaPlan& plan, const TriggerObject& object, const std::string& owner) {
+        plan.script.add("All that the functions' owner needs.",
+            "GRANT USAGE ON SCHEMA aftertouch TO " + owner +
+                "; GRANT INSERT ON aftertouch.log TO " + owner);
+        plan.differences.push_back(
+            {"role " + owner + ", which owns function aftertouch." + object.function +
+                    ", may not append to aftertouch.log, and writers fail",
+                "grant it USAGE on the schema and INSERT on the table"});
+    }
+
     // A row trigger of a partitioned table has a copy on each partition, which follows it; a
-    // trigger of statements has none.
+    // trigger of statements has none. `installed` is the capture's number; 0 where it is new.
     void plan_trigger(SchemaPlan& plan, const TriggerObject& object,
-        const std::vector<std::vector<TriggerFacts>>& of_partitions) {
+        const std::vector<std::vector<TriggerFacts>>& of_partitions, std::int64_t installed) {
         const auto found = [&](const std::string& table, const std::vector<TriggerFacts>& there) {
-            const std::string_view fault = fault_of(object, there);
+            const std::string_view fault = detail::fault_of(object, there);
             if (fault.empty()) { return false; }
             plan.differences.push_back(
                 {"trigger " + object.trigger + " on " + table + std::string{fault},
-                    "install the capture again", fault != too_much});
+                    "install the capture again", fault != detail::too_much});
             return true;
         };
         bool wrong = found(plan.facts.name, plan.facts.triggers);
         for (std::size_t i = 0; i < of_partitions.size(); ++i) {
             const std::string& partition = plan.facts.partitions[i];
+            const bool of_statements = object.moment == "truncate";
+            if (of_statements && installed != 0 &&
+                detail::trigger_of(object, of_partitions[i]) == nullptr) {
+                plan_new_partition(plan, object, i, installed);
+                continue;
+            }
             if (!found(partition, of_partitions[i])) { continue; }
-            if (object.moment == "truncate") {
-                put_up(plan.script, object, partition);
+            if (of_statements) {
+                detail::put_up(plan.script, object, partition, of_partitions[i]);
             } else {
                 wrong = true;
             }
         }
-        if (wrong) { put_up(plan.script, object, plan.facts.name); }
-    }
-
-    static constexpr std::string_view too_much = " fires for replicas too";
-
-    // What is wrong with it among the triggers of a table; empty where nothing is.
-    [[nodiscard]] static std::string_view fault_of(
-        const TriggerObject& object, const std::vector<TriggerFacts>& triggers) {
-        const auto there = std::find_if(triggers.begin(), triggers.end(),
-            [&](const TriggerFacts& facts) { return facts.name == object.trigger; });
-        if (there == triggers.end()) { return " is missing"; }
-        if (!object.is(*there)) { return " isn't as it should be"; }
-        if (there->enabled == (object.always ? 'A' : 'O')) { return {}; }
-        if (there->enabled == 'A') { return too_much; }
-        return there->enabled == 'O' ? " doesn't fire for replicas" : " is switched off";
-    }
-
-    // Replacing also switches it on, and wants no right but TRIGGER: ALTER TABLE is the owner's.
-    static void put_up(Script& script, const TriggerObject& object, const std::string& table) {
-        script.add("Costs one call a " + std::string{(object.kind & 1) != 0 ? "row" : "statement"} +
-                       ". Undo: DROP TRIGGER.",
-            object.trigger_sql(table));
-        if (object.always) {
-            script.add("Also for what a replication's worker writes.", object.enable_sql(table));
-        }
+        if (wrong) { detail::put_up(plan.script, object, plan.facts.name, plan.facts.triggers); }
     }
 
     Connection& connection_;

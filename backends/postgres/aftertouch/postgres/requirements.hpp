@@ -48,6 +48,7 @@ public:
         : capture_{capture}, facts_{facts}, table_{capture.table.name.text()} {}
 
     void check() const {
+        check_names();
         check_table();
         for (const Column& column : capture_.table.columns) {
             if (facts_.column(column.name) == nullptr) {
@@ -75,6 +76,14 @@ private:
             {.where = table_}};
     }
 
+    // A longer name is cut, and could be another table's.
+    void check_names() const {
+        const TableName& name = capture_.table.name;
+        if (std::max(name.schema.size(), name.name.size()) <= 63) { return; }
+        refuse("has a name of more than 63 bytes, which PostgreSQL would cut",
+            "give its name as the database has it in EntityTraits");
+    }
+
     void check_table() const {
         if (facts_.oid.empty()) {
             refuse("isn't there", "create it, or give its schema and name in EntityTraits");
@@ -82,6 +91,9 @@ private:
         if (facts_.kind != 'r' && facts_.kind != 'p') {
             refuse("is no table of its own (a view, a foreign table)",
                 "capture the table that its rows are stored in");
+        }
+        if (facts_.persistence == 't') {
+            refuse("is a temporary one of this session", "capture a table that others see too");
         }
         if (facts_.persistence != 'p') {
             refuse("isn't logged, and loses its rows in a crash while their changes stay",

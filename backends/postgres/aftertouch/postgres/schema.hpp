@@ -118,6 +118,10 @@ private:
         Catalog& catalog = planner.catalog();
         const TableFacts facts = catalog.table(capture_->table.name);
         if (!facts.oid.empty()) { add_triggers(script, catalog, installed->id, facts); }
+        for (const StrayTrigger& stray : catalog.strays(function_name(installed->id, ""), facts)) {
+            script.add("Captures no more.",
+                "DROP TRIGGER " + quoted(stray.trigger) + " ON " + stray.table);
+        }
         for (const std::string_view moment : trigger_moments) {
             const std::string name = function_name(installed->id, moment);
             if (catalog.function(name)) {
@@ -159,12 +163,16 @@ private:
                 script.add("It was the last capture.", "DROP TABLE " + table.name);
             }
         }
+        if (catalog.function(log_guard)) {
+            script.add({}, "DROP FUNCTION aftertouch." + std::string{log_guard} + "()");
+        }
         const auto others = catalog.word(
             "SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace('aftertouch') AND relkind "
             "IN ('r', 'p', 'v', 'm', 'f', 'c', 'S') AND relname NOT IN ('meta', 'log', 'capture', "
             "'checkpoint', 'own_change', 'log_seq_seq') UNION ALL SELECT 1 FROM pg_proc WHERE "
-            "pronamespace = to_regnamespace('aftertouch') AND proname !~ '^capture_[0-9]+_' LIMIT "
-            "1");
+            "pronamespace = to_regnamespace('aftertouch') AND proname !~ '^capture_[0-9]+_' AND "
+            "proname <> $1 LIMIT 1",
+            log_guard);
         if (!others) { script.add({}, "DROP SCHEMA aftertouch"); }
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -12,6 +13,7 @@
 #include <aftertouch/operation.hpp>
 #include <aftertouch/postgres/catalog.hpp>
 #include <aftertouch/postgres/trigger_bodies.hpp>
+#include <aftertouch/script.hpp>
 
 /// \file
 /// The triggers and functions of a capture, as DDL. No client library is called.
@@ -57,12 +59,52 @@ struct TriggerObject {
     [[nodiscard]] bool is(const TriggerFacts& facts) const {
         return facts.name == trigger && facts.function == "aftertouch." + function &&
                facts.kind == kind && facts.old_rows == old_rows && facts.new_rows == new_rows &&
-               facts.plain;
+               facts.plain && !facts.of_constraint;
     }
     [[nodiscard]] bool is(const FunctionFacts& facts) const {
         return facts.body == body && facts.settings == settings && facts.definer && !facts.open;
     }
 };
+
+namespace detail {
+
+[[nodiscard]] inline const TriggerFacts* trigger_of(
+    const TriggerObject& object, const std::vector<TriggerFacts>& triggers) {
+    const auto there = std::find_if(triggers.begin(), triggers.end(),
+        [&](const TriggerFacts& facts) { return facts.name == object.trigger; });
+    return there == triggers.end() ? nullptr : &*there;
+}
+
+inline constexpr std::string_view too_much = " fires for replicas too";
+
+// What is wrong with it among the triggers of a table; empty where nothing is.
+[[nodiscard]] inline std::string_view fault_of(
+    const TriggerObject& object, const std::vector<TriggerFacts>& triggers) {
+    const TriggerFacts* const there = trigger_of(object, triggers);
+    if (there == nullptr) { return " is missing"; }
+    if (!object.is(*there)) { return " isn't as it should be"; }
+    if (there->enabled == (object.always ? 'A' : 'O')) { return {}; }
+    if (there->enabled == 'A') { return too_much; }
+    return there->enabled == 'O' ? " doesn't fire for replicas" : " is switched off";
+}
+
+// Replacing also switches it on, and wants no right but TRIGGER: ALTER TABLE is the owner's.
+inline void put_up(Script& script, const TriggerObject& object, const std::string& table,
+    const std::vector<TriggerFacts>& triggers) {
+    const TriggerFacts* const there = trigger_of(object, triggers);
+    if (there != nullptr && there->of_constraint) {
+        script.add("A constraint trigger can't be replaced.",
+            "DROP TRIGGER " + quoted(object.trigger) + " ON " + table);
+    }
+    script.add("Costs one call a " + std::string{(object.kind & 1) != 0 ? "row" : "statement"} +
+                   ". Undo: DROP TRIGGER.",
+        object.trigger_sql(table));
+    if (object.always) {
+        script.add("Also for what a replication's worker writes.", object.enable_sql(table));
+    }
+}
+
+} // namespace detail
 
 /// Triggers run in the order of their names: this one stands before letters and digits.
 [[nodiscard]] inline std::string trigger_name(std::int64_t capture, std::string_view moment) {
@@ -72,6 +114,18 @@ struct TriggerObject {
     return "capture_" + std::to_string(capture) + '_' + std::string{moment};
 }
 inline constexpr std::string_view trigger_moments[] = {"insert", "update", "delete", "truncate"};
+
+/// A condition in SQL: all rows of a partition were written while it was one, and it was never
+/// truncated. Where it is too large to look at, that isn't known.
+[[nodiscard]] inline std::string has_missed_nothing(const std::string& partition) {
+    const std::string number = quoted_text(partition) + "::regclass";
+    return "EXISTS (SELECT 1 FROM pg_class AS c WHERE c.oid = " + number +
+           " AND (c.relkind = 'p' OR (pg_relation_filenode(c.oid) = c.oid AND "
+           "pg_relation_size(c.oid) < 8388608 AND NOT EXISTS (SELECT 1 FROM " +
+           partition +
+           " AS t WHERE age(t.xmin) >= (SELECT min(age(i.xmin)) FROM pg_inherits AS i WHERE "
+           "i.inhrelid IN (SELECT pg_partition_ancestors(c.oid)))))))";
+}
 
 /// Writes the triggers of one capture on one table.
 class TriggerWriter {
@@ -128,16 +182,19 @@ private:
     // A SET costs every statement of a writer: only for what the captured columns' text depends
     // on, and for bodies with expressions over many columns.
     void choose_settings(const TableFacts& facts) {
-        bool needed = false;
+        std::string needed;
         const auto look = [&](std::size_t column) {
             const ColumnFacts& found = *facts.column(capture_.table.columns[column].name);
-            needed = needed || !renders_alike(found.type_number);
+            needed += text_depends_on(found.type_number);
         };
         for (const std::size_t part : capture_.table.key) { look(part); }
         for (const std::size_t column : capture_.imaged) { look(column); }
         if (capture_.images) { add("search_path", "pg_catalog, pg_temp", false); }
         for (const Setting& setting : settings) {
-            if (needed) { add(setting.name, setting.value, true); }
+            if (needed.find(setting.name) != std::string::npos ||
+                needed.find('*') != std::string::npos) {
+                add(setting.name, setting.value, true);
+            }
         }
     }
 
@@ -149,13 +206,24 @@ private:
         for (const char c : value) { settings_ += aftertouch::detail::to_lower(c); }
     }
 
-    // Types whose text is the same in every session: boolean, integers, text, numeric, uuid, json.
-    [[nodiscard]] static constexpr bool renders_alike(std::uint32_t type) noexcept {
-        for (const std::uint32_t alike :
-            {16U, 20U, 21U, 23U, 25U, 26U, 1042U, 1043U, 1700U, 2950U, 18U, 19U, 114U, 3802U}) {
-            if (type == alike) { return true; }
+    // The settings of a session that a type's text depends on; `*`: perhaps on all of them.
+    [[nodiscard]] static constexpr std::string_view text_depends_on(std::uint32_t type) noexcept {
+        // boolean, integers, text, numeric, uuid, json, time
+        for (const std::uint32_t none : {16U, 20U, 21U, 23U, 25U, 26U, 1042U, 1043U, 1700U, 2950U,
+                 18U, 19U, 114U, 3802U, 1083U}) {
+            if (type == none) { return {}; }
         }
-        return false;
+        switch (type) {
+            case 1082:
+            case 1114: return "datestyle ";          // date, timestamp
+            case 1184: return "datestyle timezone "; // timestamp with time zone
+            case 1186: return "intervalstyle ";
+            case 17: return "bytea_output ";
+            case 700:
+            case 701: return "extra_float_digits ";
+            case 790: return "lc_monetary ";
+            default: return "* ";
+        }
     }
 
     std::int64_t id_;

@@ -85,7 +85,8 @@ struct Setting {
     std::string_view value;
 };
 inline constexpr Setting settings[] = {{"datestyle", "ISO, YMD"}, {"timezone", "UTC"},
-    {"intervalstyle", "postgres"}, {"bytea_output", "hex"}, {"extra_float_digits", "1"}};
+    {"intervalstyle", "postgres"}, {"bytea_output", "hex"}, {"extra_float_digits", "1"},
+    {"lc_monetary", "C"}};
 
 /// One statement that sets them, and how long a lock is waited for; with `local` for a transaction.
 [[nodiscard]] inline std::string settings_sql(bool local, std::chrono::milliseconds lock_timeout) {

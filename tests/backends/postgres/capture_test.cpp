@@ -8,18 +8,12 @@
 
 #include <support/catch.hpp>
 
-#include "server.hpp"
+#include "notes.hpp"
 
 using namespace test;
 
 namespace captured {
 
-struct Item {
-    std::int64_t id = 0;
-    std::string name;
-    std::optional<double> price;
-    friend bool operator==(const Item&, const Item&) = default;
-};
 struct Fixed {
     std::string name;
     double price = 0;
@@ -49,63 +43,6 @@ namespace {
 using captured::Fixed;
 using captured::Item;
 using captured::Line;
-using Texts = std::vector<std::string>;
-
-/// A database with the table item, and a pipeline that notes what is captured.
-template <class Source>
-struct Notes {
-    Texts told;
-    at::Pipeline<Source, std::function<void(const at::Batch<Item>&, Tx&)>, Database> pipeline;
-
-    Notes(Database& database, Source source, std::string name)
-        : pipeline{std::move(source),
-              [this](const at::Batch<Item>& batch, Tx&) {
-                  for (const at::Change<Item>& change : batch.changes()) {
-                      std::string text{static_cast<char>(change.operation())};
-                      text += std::to_string(change.key());
-                      if (change.before() != nullptr) { text += '-' + change.before()->name; }
-                      if (change.after() != nullptr) { text += '+' + change.after()->name; }
-                      told.push_back(text);
-                  }
-              },
-              database,
-              [&] {
-                  at::Options options;
-                  options.name = std::move(name);
-                  options.begin = at::Begin::now;
-                  options.observer = {};
-                  return options;
-              }()} {}
-
-    /// What was captured since the last call.
-    Texts take() {
-        told.clear();
-        pipeline.drain();
-        return told;
-    }
-};
-
-struct Captured {
-    Shop shop;
-    Database& database = shop.database;
-    Notes<at::Source<Item>> touches{database, at::source<Item>(), "touches"};
-    Notes<at::Source<Item, at::CaptureMode::images>> images{
-        database, at::source<Item>().images(), "images"};
-
-    explicit Captured(const std::string& table =
-                          "CREATE TABLE item (id bigint PRIMARY KEY, name text, price float8)") {
-        database.execute(table);
-        touches.take();
-        images.take();
-    }
-    void check(const std::string& sql, const Texts& touched, const Texts& imaged) {
-        INFO(sql);
-        database.execute(sql);
-        CHECK(touches.take() == touched);
-        CHECK(images.take() == imaged);
-    }
-};
-
 } // namespace
 
 TEST_CASE("C3: every way to change rows of a plain table is captured") {

@@ -175,6 +175,44 @@ TEST_CASE("C3: rows that a policy lets a writer change are captured") {
     owner.run("DROP OWNED BY " + role + "; DROP ROLE " + role);
 }
 
+TEST_CASE("C2: nobody waits: not for a batch, not for another writer, not for who reads the log") {
+    Captured db;
+    Session a{db.shop, "A"};
+    Session b{db.shop, "B"};
+    Session reader{db.shop, "reader"};
+    const std::string impatient = "SET lock_timeout = 1";
+    for (Session* session : {&a, &b}) { session->run(impatient); }
+    a.run("INSERT INTO item SELECT i, 'a', 1 FROM generate_series(1, 40) AS i");
+    db.touches.take();
+    db.images.take();
+
+    reader.run("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM aftertouch.log, "
+               "aftertouch.checkpoint, aftertouch.meta, item");
+    a.run(
+        "BEGIN; UPDATE item SET name = 'b' WHERE id <= 20; INSERT INTO item VALUES (100, 'x', 1)");
+    b.run("BEGIN; UPDATE item SET name = 'c' WHERE id > 20; DELETE FROM item WHERE id = 40; "
+          "COMMIT");
+    int calls = 0;
+    at::Options options;
+    options.name = "slow";
+    options.begin = at::Begin::now;
+    at::Pipeline slow{at::source<Item>().images(),
+        [&](const at::Batch<Item>& batch, Tx&) {
+            ++calls;
+            static_cast<void>(batch.records());
+            b.run("UPDATE item SET price = 5 WHERE id IN (21, 22); INSERT INTO item VALUES (" +
+                  std::to_string(1000 + calls) + ", 'y', 1)");
+        },
+        db.database, options};
+    slow.drain();
+    b.run("UPDATE item SET price = 4 WHERE id = 21");
+    CHECK(slow.run_once());
+    CHECK(calls == 1);
+    a.run("COMMIT");
+    reader.run("COMMIT");
+    CHECK(db.touches.take().size() == 20 + 1 + 20 + 1 + 1 + 2 + 1);
+}
+
 TEST_CASE("C2: writes in a session that acts as a replica go unseen, as the README says") {
     Captured db;
     db.check("SET session_replication_role = replica; INSERT INTO item VALUES (1, 'a', 1); SET "

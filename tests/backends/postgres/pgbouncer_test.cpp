@@ -64,7 +64,8 @@ std::string left_behind(Database& pool) {
             "nullif((SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'), 0), "
             "(SELECT string_agg(name, ',') FROM pg_settings WHERE source = 'session' AND name NOT "
             "IN ('DateStyle', 'TimeZone', 'IntervalStyle', 'bytea_output', 'extra_float_digits', "
-            "'lock_timeout', 'client_encoding', 'application_name', 'transaction_isolation', "
+            "'lc_monetary', 'lock_timeout', 'client_encoding', 'application_name', "
+            "'transaction_isolation', "
             "'transaction_read_only', 'transaction_deferrable')), nullif((SELECT count(*) FROM "
             "pg_listening_channels()), 0))");
     }

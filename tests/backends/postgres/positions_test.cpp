@@ -20,14 +20,6 @@ std::string raise(int id) {
     return "UPDATE item SET version = version + 1 WHERE id = " + std::to_string(id);
 }
 
-/// The statement of the README, with what it hands on.
-constexpr const char* prune =
-    "WITH place AS (SELECT replace(split_part(split_part(checkpoint, ' ', 3), '_', 1), '-', "
-    "':')::pg_snapshot AS seen FROM aftertouch.checkpoint), oldest AS (SELECT seen FROM place "
-    "ORDER BY pg_snapshot_xmax(seen), (SELECT count(*) FROM pg_snapshot_xip(seen)) DESC LIMIT 1), "
-    "noted AS (UPDATE aftertouch.meta SET through = seen FROM oldest RETURNING seen) DELETE FROM "
-    "aftertouch.log USING noted WHERE pg_visible_in_snapshot(xid, seen)";
-
 } // namespace
 
 TEST_CASE("P1: a handler's own change of its source is handed over, as no late snapshot would") {
@@ -135,11 +127,11 @@ TEST_CASE("O2: pruning by DELETE behind the oldest position takes nothing that i
     a.run("BEGIN; " + insert(1));
     b.run(insert(2));
     stage.ours.poll();
-    stage.table.run(prune);
+    stage.shop.database.prune();
     CHECK(stage.table.run("SELECT count(*) FROM aftertouch.log").value() == "0");
     b.run(insert(3));
     a.run("COMMIT");
-    stage.table.run(prune); // before either was read
+    stage.shop.database.prune(); // before either was read
     CHECK(stage.verdict().empty());
     CHECK(stage.ours.ledger().ids() == Ids{2, 1, 3});
 }

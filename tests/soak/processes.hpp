@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -172,19 +171,9 @@ private:
         ++verdict_.pruned;
     }
 
-    using States = std::vector<std::optional<std::int64_t>>;
-    struct Said {
-        std::string key;
-        std::optional<std::int64_t> version;
-    };
-
-    [[nodiscard]] std::map<std::string, States> states(
+    [[nodiscard]] static StatesOfKeys states(
         at::sqlite::Database& database, const std::string& sql) {
-        std::map<std::string, States> all;
-        for (Said& said : database.query(at::type<Said>, sql)) {
-            all[std::move(said.key)].push_back(said.version);
-        }
-        return all;
+        return states_of(database.query(at::type<Said>, sql));
     }
 
     void judge() {
@@ -213,50 +202,13 @@ private:
                                        std::string{source} + "' ORDER BY n");
             compare_images(source, truth,
                 states(ledger, "SELECT key, version FROM ledger WHERE pipeline = '" +
-                                   std::string{source} + "' ORDER BY n"));
+                                   std::string{source} + "' ORDER BY n"),
+                verdict_.faults);
             if (std::string{source} == "item" && !beside) {
-                compare_reads(truth, states(ledger, "SELECT key, version FROM ledger WHERE "
-                                                    "operation = 'read' ORDER BY n"));
-            }
-        }
-    }
-
-    // Every state that a key ever had, in order, each once.
-    void compare_images(const std::string& source, const std::map<std::string, States>& truth,
-        const std::map<std::string, States>& told) {
-        for (const auto& [key, wanted] : truth) {
-            const auto found = told.find(key);
-            const States& got = found == told.end() ? States{} : found->second;
-            if (got == wanted) { continue; }
-            const auto [one, another] =
-                std::mismatch(wanted.begin(), wanted.end(), got.begin(), got.end());
-            verdict_.faults.push_back(source + ' ' + key + ": " + std::to_string(wanted.size()) +
-                                      " states, told " + std::to_string(got.size()) +
-                                      ", different from " + std::to_string(one - wanted.begin()));
-        }
-        for (const auto& [key, states] : told) {
-            if (!truth.contains(key)) {
-                verdict_.faults.push_back(source + ' ' + key + " is made up");
-            }
-        }
-    }
-
-    // Some of a key's states, never an older one behind a newer one, and the last one at the end.
-    void compare_reads(
-        const std::map<std::string, States>& truth, const std::map<std::string, States>& read) {
-        for (const auto& [key, all] : truth) {
-            const auto found = read.find(key);
-            if (found == read.end() || found->second.back() != all.back()) {
-                verdict_.faults.push_back("touched item " + key + ": its last state wasn't read");
-                continue;
-            }
-            auto place = all.begin();
-            for (const auto& state : found->second) {
-                place = std::find(place, all.end(), state);
-                if (place == all.end()) {
-                    verdict_.faults.push_back("touched item " + key + ": read out of order");
-                    break;
-                }
+                compare_reads(truth,
+                    states(ledger,
+                        "SELECT key, version FROM ledger WHERE operation = 'read' ORDER BY n"),
+                    verdict_.faults);
             }
         }
     }

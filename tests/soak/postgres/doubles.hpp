@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+/// \file
+/// Schemes that lose, double or turn round changes, as other systems have them or as a condition of
+/// ours that is broken: the statements that a follower sends instead of the library's.
+
+namespace soak {
+
+/// In each statement that holds `only_with`, `from` becomes `to`.
+struct Rewriting {
+    std::string_view from;
+    std::string_view to;
+    std::string_view only_with{};
+};
+
+struct Double {
+    std::string_view name;
+    std::vector<Rewriting> rewritings;
+};
+
+[[nodiscard]] inline const std::vector<Double>& doubles() {
+    // What the library's reads have in common.
+    static constexpr std::string_view unseen = "NOT pg_visible_in_snapshot(l.xid, $1::pg_snapshot)";
+    static constexpr std::string_view within = "pg_visible_in_snapshot(l.xid, $5::pg_snapshot)";
+    static constexpr std::string_view mark_is_old = "WHERE m.n <= least(";
+    static constexpr std::string_view new_window = "AS until";
+    static constexpr std::string_view old_window = "$5::pg_snapshot";
+    static const std::vector<Double> all{
+        // The position is a number: what commits later with a lower one is stepped over.
+        {"by_number", {{mark_is_old, "WHERE true OR m.n <= least(", new_window},
+                          {mark_is_old, "WHERE false AND m.n <= least(", old_window},
+                          {unseen, "$1::pg_snapshot IS NOT NULL"}}},
+        // Windows, but searched from the number that was the last one when the snapshot was taken.
+        {"last_number", {{mark_is_old, "WHERE true OR m.n <= least(", new_window}}},
+        // Windows, but what an old transaction wrote is searched from where the new ones begin.
+        {"young_search", {{"ORDER BY x LIMIT 1", "ORDER BY x LIMIT 0"}}},
+        // Windows between the oldest running transactions.
+        {"horizon", {{mark_is_old, "WHERE false AND m.n <= least("},
+                        {unseen,
+                            "l.xid >= pg_snapshot_xmin($1::pg_snapshot) AND l.xid < "
+                            "pg_snapshot_xmin(w.until)",
+                            new_window},
+                        {unseen, "l.xid >= pg_snapshot_xmin($1::pg_snapshot)", old_window},
+                        {within, "l.xid < pg_snapshot_xmin($5::pg_snapshot)"}}},
+        // Everything below the newest transaction counts as ended.
+        {"no_running", {{unseen, "l.xid >= pg_snapshot_xmax($1::pg_snapshot)"}}},
+        // The snapshot is taken by a transaction that has a number already.
+        {"after_writing", {{"BEGIN ISOLATION LEVEL READ COMMITTED",
+                               "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_current_xact_id()"},
+                              {"pg_current_xact_id_if_assigned() IS NULL", "true"}}},
+        // Whoever writes the checkpoint last is right.
+        {"unfenced", {{" AND version = $3::bigint", " AND $3::bigint IS NOT NULL"}}},
+        // Nobody asks what was pruned.
+        {"blind", {{"m.through IS NULL OR (", "true OR ("}}},
+        // A rebuild's page is older than the snapshot that stands for it.
+        {"late_snapshot",
+            {{"pg_current_snapshot() AS until", "public.later_snapshot() AS until", "AS before"}}},
+        // Changes of keys whose page is still to come are handed over.
+        {"beyond_cursor", {{" WHERE (k.k1) <= (", " WHERE true OR (k.k1) <= ("}}},
+    };
+    return all;
+}
+
+/// Rewrites for one double; counts, so that one that changes nothing any more is noticed.
+class Rewriter {
+public:
+    explicit Rewriter(const Double& chosen) : double_{&chosen} {}
+
+    [[nodiscard]] std::string operator()(std::string sql) {
+        for (const Rewriting& one : double_->rewritings) {
+            if (sql.find(one.only_with) == std::string::npos) { continue; }
+            const std::size_t at = sql.find(one.from);
+            if (at == std::string::npos) { continue; }
+            sql.replace(at, one.from.size(), one.to);
+            worked_ = true;
+        }
+        return sql;
+    }
+
+    /// Whether anything was rewritten.
+    [[nodiscard]] bool worked() const { return worked_; }
+
+private:
+    const Double* double_;
+    std::atomic<bool> worked_{false};
+};
+
+} // namespace soak

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <soak/postgres/ground.hpp>
+#include <support/catch.hpp>
+
+/// \file
+/// The soak itself is tested, with followers, databases and prunings that are broken on purpose:
+/// with each of them a course must not pass.
+
+namespace {
+
+void expect_found_out(soak::Course course, std::int64_t changes = 12'000) {
+    course.changes = changes;
+    course.follower.emplace_back("hasty");
+    const soak::Verdict verdict = soak::Ground{std::move(course)}.run();
+    WARN(verdict.text());
+    CHECK(!verdict.faults.empty());
+}
+
+} // namespace
+
+// What nothing is broken in passes a course of this length.
+TEST_CASE("P20: a short course without a double passes", "[slow]") {
+    const soak::Verdict verdict = soak::Ground{{.changes = 12'000}}.run();
+    WARN(verdict.text());
+    CHECK(verdict.faults == std::vector<std::string>{});
+}
+
+TEST_CASE("P20: the soak finds out effects beside the transaction", "[slow]") {
+    expect_found_out({.follower = {"beside"}});
+}
+TEST_CASE("P20: the soak finds out a checkpoint that is written early", "[slow]") {
+    expect_found_out({.follower = {"early"}});
+}
+TEST_CASE("P20: the soak finds out a position that is a number", "[slow]") {
+    expect_found_out({.follower = {"by_number"}});
+}
+TEST_CASE("P20: the soak finds out a search from the last number", "[slow]") {
+    expect_found_out({.follower = {"last_number"}});
+}
+TEST_CASE("P20: the soak finds out a search for old transactions that begins too late", "[slow]") {
+    expect_found_out({.follower = {"young_search"}});
+}
+TEST_CASE("P20: the soak finds out windows between the oldest transactions", "[slow]") {
+    expect_found_out({.follower = {"horizon"}});
+}
+TEST_CASE("P20: the soak finds out a snapshot without its running transactions", "[slow]") {
+    expect_found_out({.follower = {"no_running"}});
+}
+TEST_CASE("P20: the soak finds out a position taken after writing", "[slow]") {
+    expect_found_out({.follower = {"after_writing"}});
+}
+TEST_CASE("P20: the soak finds out a checkpoint that isn't fenced", "[slow]") {
+    expect_found_out({.follower = {"unfenced"}});
+}
+TEST_CASE("P20: the soak finds out a rebuild's page with a later snapshot", "[slow]") {
+    expect_found_out({.follower = {"late_snapshot"}});
+}
+TEST_CASE("P20: the soak finds out changes handed over in front of their page", "[slow]") {
+    expect_found_out({.follower = {"beyond_cursor"}});
+}
+TEST_CASE("P20: the soak finds out numbers that each session draws ahead", "[slow]") {
+    expect_found_out({.follower = {"unchecked"},
+        .sabotage = "ALTER TABLE aftertouch.log ALTER seq SET CACHE 20"});
+}
+TEST_CASE("P20: the soak finds out a pruning by number", "[slow]") {
+    expect_found_out({.prune = "DELETE FROM aftertouch.log WHERE seq <= (SELECT "
+                               "min(split_part(split_part(checkpoint, ' ', 3), '_', 2)::bigint) "
+                               "FROM aftertouch.checkpoint)"});
+}
+TEST_CASE("P20: the soak finds out a reader that doesn't ask what was pruned", "[slow]") {
+    expect_found_out({.follower = {"blind"},
+        .prune = "WITH n AS (UPDATE aftertouch.meta SET through = pg_current_snapshot() RETURNING "
+                 "through) DELETE FROM aftertouch.log USING n WHERE pg_visible_in_snapshot(xid, "
+                 "through)"});
+}

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <crash/adding.hpp>
 #include <support/catch.hpp>
 
 #include <aftertouch/aftertouch.hpp>
@@ -22,26 +23,6 @@
 /// another process goes on from there.
 
 namespace at = aftertouch;
-
-namespace {
-
-struct Order {
-    std::int64_t id = 0;
-    std::string customer;
-    std::int64_t amount = 0;
-};
-
-struct Total {
-    std::string customer;
-    std::int64_t amount = 0;
-};
-
-} // namespace
-
-template <>
-struct aftertouch::EntityTraits<Total> {
-    static constexpr auto key = at::key<&Total::customer>;
-};
 
 namespace {
 
@@ -60,53 +41,6 @@ void install_fuse(sqlite3* handle) {
     sqlite3_trace_v2(handle, SQLITE_TRACE_STMT | SQLITE_TRACE_PROFILE, &Fuse::burn, nullptr);
     sqlite3_exec(handle, "PRAGMA synchronous = OFF", nullptr, nullptr, nullptr);
 }
-
-// Adds differences, and writes down each change that it was given: both show what comes twice, or
-// not at all.
-class Adding {
-public:
-    explicit Adding(at::sqlite::Database* beside = nullptr) : beside_{beside} {}
-
-    template <class Tx>
-    void rebuild_started(std::int64_t, Tx& tx) {
-        tx.execute("DELETE FROM total");
-        write(tx, "DELETE FROM ledger");
-    }
-
-    template <class Tx>
-    void operator()(const at::Batch<Order>& batch, Tx& tx) {
-        for (const at::Change<Order>& change : batch.changes()) {
-            if (change.before() != nullptr) {
-                add(tx, change.before()->customer, -change.before()->amount);
-            }
-            if (change.after() != nullptr) {
-                add(tx, change.after()->customer, change.after()->amount);
-            }
-            write(tx, "INSERT INTO ledger (change) VALUES ($1)", change.idempotency_key());
-        }
-    }
-
-private:
-    template <class Tx>
-    static void add(Tx& tx, const std::string& customer, std::int64_t amount) {
-        tx.execute("INSERT INTO total (customer, amount) VALUES ($1, $2) ON CONFLICT (customer) DO "
-                   "UPDATE SET amount = amount + "
-                   "excluded.amount",
-            customer, amount);
-    }
-
-    // A double keeps its ledger beside the transaction.
-    template <class Tx, class... Arguments>
-    void write(Tx& tx, const std::string& sql, const Arguments&... arguments) {
-        if (beside_ == nullptr) {
-            tx.execute(sql, arguments...);
-        } else {
-            beside_->execute(sql, arguments...);
-        }
-    }
-
-    at::sqlite::Database* beside_;
-};
 
 struct Scene {
     std::string what;
@@ -130,37 +64,17 @@ void remove_files() {
     return at::sqlite::Database{path, {.wal = wal, .on_open = install_fuse}};
 }
 
-void change_orders(at::sqlite::Database& database) {
-    database.execute(
-        "UPDATE \"order\" SET amount = amount + 1, customer = 'c' || (id % 4) WHERE id % 2 = 0");
-    database.execute("DELETE FROM \"order\" WHERE id % 7 = 0");
-    database.execute("UPDATE \"order\" SET id = id + 100 WHERE id < 4");
-    database.execute("INSERT INTO \"order\" VALUES (7, 'c7', 70), (50, 'c5', 50)");
-}
-
-const auto totals = at::source<Order>().images();
-
-template <class Work>
-void with_pipeline(at::sqlite::Database& database, at::sqlite::Database* beside, Work work) {
-    at::Pipeline pipeline{
-        totals, Adding{beside}, database, {.name = "totals", .batch_size = 5, .observer = {}}};
-    work(pipeline);
-}
-
 void make_database(const Scene& scene, bool beside) {
     remove_files();
     at::sqlite::Database database = open(scene.wal);
-    database.create_table<Order>();
-    database.create_table<Total>();
+    database.create_table<crash::Order>();
+    database.create_table<crash::Total>();
     database.execute("CREATE TABLE ledger (change TEXT)");
     at::sqlite::Database ledger{ledger_path};
     ledger.execute("CREATE TABLE ledger (change TEXT)");
-    for (std::int64_t id = 1; id <= 16; ++id) {
-        database.execute(
-            "INSERT INTO \"order\" VALUES ($1, $2, $3)", id, "c" + std::to_string(id % 3), id);
-    }
+    crash::add_orders(database);
     if (scene.up_to_date) {
-        with_pipeline(
+        crash::with_pipeline(
             database, beside ? &ledger : nullptr, [](auto& pipeline) { pipeline.drain(); });
     }
 }
@@ -181,7 +95,7 @@ void copy_database(const std::string& from, const std::string& to) {
             at::sqlite::Database database = open();
             at::sqlite::Database ledger{ledger_path};
             Fuse::left = n;
-            with_pipeline(database, beside ? &ledger : nullptr,
+            crash::with_pipeline(database, beside ? &ledger : nullptr,
                 [&](auto& pipeline) { scene.play(database, [&] { return pipeline.run_once(); }); });
         } catch (const std::exception& error) {
             std::cerr << scene.what << ", statement " << n << ": " << error.what() << std::endl;
@@ -197,40 +111,11 @@ void copy_database(const std::string& from, const std::string& to) {
     return false;
 }
 
-[[nodiscard]] std::int64_t number(at::sqlite::Database& database, const std::string& sql) {
-    return database.query(at::type<std::int64_t>, sql).at(0);
-}
-
 // What was handled is what the checkpoint says, and nothing twice.
 [[nodiscard]] std::string fault_left(at::sqlite::Database& database, at::sqlite::Database& ledger) {
-    if (database.query(at::type<std::string>, "PRAGMA integrity_check").at(0) != "ok") {
-        return "the file is damaged";
-    }
-    if (number(ledger, "SELECT count(*) - count(DISTINCT change) FROM ledger") != 0) {
-        return "a change was handled twice";
-    }
-    return {};
-}
-
-[[nodiscard]] std::string fault_at_end(
-    at::sqlite::Database& database, at::sqlite::Database& ledger) {
-    if (std::string fault = fault_left(database, ledger); !fault.empty()) { return fault; }
-    const std::string scratch = "SELECT customer, sum(amount) FROM \"order\" GROUP BY customer";
-    const std::string derived = "SELECT customer, amount FROM total WHERE amount <> 0";
-    if (number(database,
-            "SELECT count(*) FROM (SELECT * FROM (" + scratch + ") EXCEPT " + derived + ")") != 0 ||
-        number(database,
-            "SELECT count(*) FROM (SELECT * FROM (" + derived + ") EXCEPT " + scratch + ")") != 0) {
-        return "the totals differ from a computation from scratch";
-    }
-    const bool rebuilt =
-        number(ledger, "SELECT count(*) FROM ledger WHERE change LIKE '%:r2:%'") != 0;
-    const std::string handled = "SELECT count(*) FROM ledger WHERE change NOT LIKE '%:r%'";
-    if (!rebuilt &&
-        number(ledger, handled) > number(database, "SELECT count(*) FROM aftertouch_log")) {
-        return "more changes were handled than there are";
-    }
-    return {};
+    return database.query(at::type<std::string>, "PRAGMA integrity_check").at(0) == "ok"
+               ? crash::fault_left(ledger)
+               : "the file is damaged";
 }
 
 struct Result {
@@ -253,9 +138,11 @@ struct Result {
         at::sqlite::Database beside_ledger{ledger_path};
         at::sqlite::Database& ledger = beside ? beside_ledger : database;
         std::string fault = fault_left(database, ledger);
-        with_pipeline(
+        crash::with_pipeline(
             database, beside ? &beside_ledger : nullptr, [](auto& pipeline) { pipeline.drain(); });
-        if (fault.empty()) { fault = fault_at_end(database, ledger); }
+        if (fault.empty()) {
+            fault = crash::fault_at_end(database, ledger, "SELECT count(*) FROM aftertouch_log");
+        }
         if (!fault.empty()) {
             result.faults.push_back("killed at statement end " + std::to_string(n) + ": " + fault);
         }
@@ -267,13 +154,13 @@ struct Result {
 // What is killed, and where in its work.
 void live(at::sqlite::Database& database, const std::function<bool()>& run_once) {
     while (run_once()) {}
-    change_orders(database);
+    crash::change_orders(database);
     Fuse::armed = true;
     while (run_once()) {}
 }
 
 void replay(at::sqlite::Database& database, const std::function<bool()>& run_once) {
-    change_orders(database);
+    crash::change_orders(database);
     Fuse::armed = true;
     while (run_once()) {}
 }
@@ -282,7 +169,7 @@ void replay(at::sqlite::Database& database, const std::function<bool()>& run_onc
 void rebuild(at::sqlite::Database& database, const std::function<bool()>& run_once) {
     Fuse::armed = true;
     for (int page = 0; run_once(); ++page) {
-        if (page == 1) { change_orders(database); }
+        if (page == 1) { crash::change_orders(database); }
     }
 }
 

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <crash/adding.hpp>
+#include <postgres/fixture.hpp>
+
+/// \file
+/// The database in which a pipeline is stopped again and again, and the scenes that it plays.
+
+namespace crash {
+
+using fixture::Database;
+
+/// One database, put back to its beginning before each run.
+class Stage {
+public:
+    Stage() {
+        database_.create_table<Order>();
+        database_.create_table<Total>();
+        database_.execute("CREATE TABLE ledger (change text)");
+    }
+
+    /// The rows of the beginning: handled and out of the log, or with nothing installed yet.
+    void set(bool up_to_date) {
+        database_.execute("DROP SCHEMA IF EXISTS aftertouch CASCADE; TRUNCATE \"order\", total, "
+                          "ledger");
+        add_orders(database_);
+        if (up_to_date) {
+            with_pipeline<Database>(database_, nullptr, [](auto& pipeline) { pipeline.drain(); });
+            database_.execute("DELETE FROM ledger");
+        }
+    }
+
+    [[nodiscard]] Database& database() noexcept { return database_; }
+    [[nodiscard]] const fixture::Place& place() const noexcept { return place_; }
+    /// Opens it for a writer, or for the pipeline that is to be stopped; `host` may be another one.
+    [[nodiscard]] Database open() const { return place_.open(); }
+    [[nodiscard]] Database open_followed(const std::string& host = {}) const {
+        at::postgres::Parameters parameters = place_.parameters();
+        parameters.emplace_back("application_name", "followed");
+        if (!host.empty()) { parameters.emplace_back("host", host); }
+        return Database{parameters, {.lock_timeout = std::chrono::seconds{20}}};
+    }
+
+    /// Follows on a thread of its own until everything is handled; says what is wrong.
+    [[nodiscard]] std::string fault_when_left_alone() {
+        std::string fault = fault_left(database_);
+        with_pipeline<Database>(database_, nullptr, [&](auto& pipeline) {
+            pipeline.start();
+            if (pipeline.await_idle(std::chrono::seconds{30}) != at::Awaited::idle) {
+                fault = "it didn't come to its end";
+            }
+            if (!pipeline.errors().empty()) { fault = pipeline.errors().front().message; }
+        });
+        return fault.empty() ? fault_now() : fault;
+    }
+    /// What is wrong where everything is handled.
+    [[nodiscard]] std::string fault_now() {
+        return fault_at_end(database_, database_,
+            "SELECT coalesce(sum(coalesce(keys, 1)), 0)::bigint FROM aftertouch.log");
+    }
+
+private:
+    fixture::Place place_{fixture::Kind::server};
+    Database database_{place_.open()};
+};
+
+/// Whether a connection was opened for the pipeline that is to be stopped.
+[[nodiscard]] inline bool is_followed(const PGconn* connection) {
+    const char* name = PQparameterStatus(connection, "application_name");
+    return name != nullptr && std::string_view{name} == "followed";
+}
+
+/// One batch, as Pipeline::run_once.
+using RunOnce = std::function<bool()>;
+
+/// Where in its work a pipeline is stopped: `armed` says from when on.
+struct Scene {
+    std::string what;
+    bool up_to_date = true; ///< before it begins
+    std::function<void(Database&, const RunOnce&, const std::function<void()>& armed)> play;
+};
+
+[[nodiscard]] inline const std::vector<Scene>& scenes() {
+    static const std::vector<Scene> all{
+        {"live", true,
+            [](Database& database, const RunOnce& run_once, const auto& armed) {
+                while (run_once()) {}
+                change_orders(database);
+                armed();
+                while (run_once()) {}
+            }},
+        {"replay", true,
+            [](Database& database, const RunOnce& run_once, const auto& armed) {
+                change_orders(database);
+                armed();
+                while (run_once()) {}
+            }},
+        // Changes come between the pages: of keys that were reached and of keys that weren't.
+        {"first start and rebuild", false,
+            [](Database& database, const RunOnce& run_once, const auto& armed) {
+                armed();
+                for (int page = 0; run_once(); ++page) {
+                    if (page == 1) { change_orders(database); }
+                }
+            }},
+    };
+    return all;
+}
+
+/// Runs a batch as an application does that has a loop of its own: what passes by itself is tried
+/// again.
+template <class Pipeline>
+[[nodiscard]] bool keep_running(Pipeline& pipeline) {
+    for (;;) {
+        try {
+            return pipeline.run_once();
+        } catch (const at::Error& error) {
+            if (!error.retryable()) { throw; }
+        }
+    }
+}
+
+} // namespace crash

@@ -38,7 +38,8 @@ public:
     explicit Server(std::string name) : folder_{"cluster_" + std::move(name)} { support("start"); }
     /// One that follows `primary`.
     Server(std::string name, const Server& primary) : folder_{"cluster_" + std::move(name)} {
-        support("standby", primary.folder_);
+        std::filesystem::create_directories(folder_);
+        shell(primary.command("standby", std::filesystem::absolute(folder_).string()));
     }
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -19,7 +21,7 @@ enum class When { before, after };
 
 /// Set them while no connection is used.
 struct Hooks {
-    /// Told on the connection's thread. `what` is the statement's text, or the function's name.
+    /// Told on the connection's thread. `what` is the statement's text, or what is waited for.
     std::function<void(PGconn*, When, const std::string& what)> at_statement{};
     /// What is sent in place of a statement's text.
     std::function<std::string(std::string)> rewrite{};
@@ -35,28 +37,52 @@ namespace detail {
 // libpq calls some of these names itself.
 inline thread_local int depth = 0;
 
+// The texts of what is prepared.
+class Prepared {
+public:
+    void add(PGconn* connection, const std::string& name, const std::string& sql) {
+        const std::lock_guard guard{mutex_};
+        texts_[{connection, name}] = sql;
+    }
+    [[nodiscard]] std::string text(PGconn* connection, const std::string& name) {
+        const std::lock_guard guard{mutex_};
+        const auto found = texts_.find({connection, name});
+        return found == texts_.end() ? name : found->second;
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<std::pair<PGconn*, std::string>, std::string> texts_;
+};
+
+inline Prepared& prepared() {
+    static Prepared all;
+    return all;
+}
+
 template <class Function>
 [[nodiscard]] Function real(const char* name) {
     void* const found = dlsym(RTLD_NEXT, name);
     return reinterpret_cast<Function>(found); // NOLINT: POSIX says that it may be
 }
 
-// Calls `work(sql)`, with the hooks around it where the program called, not libpq.
+// Calls `work`, and tells of it where the program called, not libpq.
 template <class Work>
-auto between(PGconn* connection, const char* sql, const char* what, Work work) {
-    if (depth > 0) { return work(sql); }
-    ++depth;
-    std::string text = sql == nullptr ? "" : sql;
-    if (sql != nullptr && hooks().rewrite) { text = hooks().rewrite(std::move(text)); }
-    const std::string told = sql == nullptr ? what : text;
+auto between(PGconn* connection, const std::string& what, Work work) {
     const auto tell = [&](When when) {
-        if (hooks().at_statement) { hooks().at_statement(connection, when, told); }
+        if (depth == 1 && hooks().at_statement) { hooks().at_statement(connection, when, what); }
     };
+    ++depth;
     tell(When::before);
-    auto result = work(sql == nullptr ? nullptr : text.c_str());
+    auto result = work();
     tell(When::after);
     --depth;
     return result;
+}
+
+// What is sent instead of `sql`.
+[[nodiscard]] inline std::string rewritten(const char* sql) {
+    return depth == 0 && hooks().rewrite ? hooks().rewrite(sql) : std::string{sql};
 }
 
 } // namespace detail
@@ -69,73 +95,78 @@ extern "C" {
 
 PGresult* PQexec(PGconn* connection, const char* query) {
     static const auto real = AFTERTOUCH_REAL(PQexec);
+    const std::string sql = test::libpq::detail::rewritten(query);
     return test::libpq::detail::between(
-        connection, query, "PQexec", [&](const char* sql) { return real(connection, sql); });
+        connection, sql, [&] { return real(connection, sql.c_str()); });
 }
 
 PGresult* PQexecParams(PGconn* connection, const char* command, int count, const Oid* types,
     const char* const* values, const int* lengths, const int* formats, int format) {
     static const auto real = AFTERTOUCH_REAL(PQexecParams);
-    return test::libpq::detail::between(connection, command, "PQexecParams", [&](const char* sql) {
-        return real(connection, sql, count, types, values, lengths, formats, format);
+    const std::string sql = test::libpq::detail::rewritten(command);
+    return test::libpq::detail::between(connection, sql, [&] {
+        return real(connection, sql.c_str(), count, types, values, lengths, formats, format);
     });
 }
 
 PGresult* PQprepare(
     PGconn* connection, const char* name, const char* query, int count, const Oid* types) {
     static const auto real = AFTERTOUCH_REAL(PQprepare);
-    return test::libpq::detail::between(connection, query, "PQprepare",
-        [&](const char* sql) { return real(connection, name, sql, count, types); });
+    const std::string sql = test::libpq::detail::rewritten(query);
+    test::libpq::detail::prepared().add(connection, name, sql);
+    return test::libpq::detail::between(
+        connection, sql, [&] { return real(connection, name, sql.c_str(), count, types); });
 }
 
 PGresult* PQexecPrepared(PGconn* connection, const char* name, int count, const char* const* values,
     const int* lengths, const int* formats, int format) {
     static const auto real = AFTERTOUCH_REAL(PQexecPrepared);
-    return test::libpq::detail::between(connection, nullptr, name, [&](const char*) {
-        return real(connection, name, count, values, lengths, formats, format);
-    });
+    return test::libpq::detail::between(connection,
+        test::libpq::detail::prepared().text(connection, name),
+        [&] { return real(connection, name, count, values, lengths, formats, format); });
 }
 
 int PQsendPrepare(
     PGconn* connection, const char* name, const char* query, int count, const Oid* types) {
     static const auto real = AFTERTOUCH_REAL(PQsendPrepare);
-    return test::libpq::detail::between(connection, query, "PQsendPrepare",
-        [&](const char* sql) { return real(connection, name, sql, count, types); });
+    const std::string sql = test::libpq::detail::rewritten(query);
+    test::libpq::detail::prepared().add(connection, name, sql);
+    return test::libpq::detail::between(
+        connection, sql, [&] { return real(connection, name, sql.c_str(), count, types); });
 }
 
 int PQsendQuery(PGconn* connection, const char* query) {
     static const auto real = AFTERTOUCH_REAL(PQsendQuery);
+    const std::string sql = test::libpq::detail::rewritten(query);
     return test::libpq::detail::between(
-        connection, query, "PQsendQuery", [&](const char* sql) { return real(connection, sql); });
+        connection, sql, [&] { return real(connection, sql.c_str()); });
 }
 
 int PQsendQueryParams(PGconn* connection, const char* command, int count, const Oid* types,
     const char* const* values, const int* lengths, const int* formats, int format) {
     static const auto real = AFTERTOUCH_REAL(PQsendQueryParams);
-    return test::libpq::detail::between(
-        connection, command, "PQsendQueryParams", [&](const char* sql) {
-            return real(connection, sql, count, types, values, lengths, formats, format);
-        });
+    const std::string sql = test::libpq::detail::rewritten(command);
+    return test::libpq::detail::between(connection, sql, [&] {
+        return real(connection, sql.c_str(), count, types, values, lengths, formats, format);
+    });
 }
 
 int PQsendQueryPrepared(PGconn* connection, const char* name, int count, const char* const* values,
     const int* lengths, const int* formats, int format) {
     static const auto real = AFTERTOUCH_REAL(PQsendQueryPrepared);
-    return test::libpq::detail::between(connection, nullptr, name, [&](const char*) {
-        return real(connection, name, count, values, lengths, formats, format);
-    });
+    return test::libpq::detail::between(connection,
+        test::libpq::detail::prepared().text(connection, name),
+        [&] { return real(connection, name, count, values, lengths, formats, format); });
 }
 
 int PQpipelineSync(PGconn* connection) {
     static const auto real = AFTERTOUCH_REAL(PQpipelineSync);
-    return test::libpq::detail::between(
-        connection, nullptr, "sync", [&](const char*) { return real(connection); });
+    return test::libpq::detail::between(connection, "sync", [&] { return real(connection); });
 }
 
 PGresult* PQgetResult(PGconn* connection) {
     static const auto real = AFTERTOUCH_REAL(PQgetResult);
-    return test::libpq::detail::between(
-        connection, nullptr, "answer", [&](const char*) { return real(connection); });
+    return test::libpq::detail::between(connection, "answer", [&] { return real(connection); });
 }
 
 } // extern "C"

@@ -2,6 +2,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,10 +38,11 @@ void light_fuse(int n) {
     if (child == 0) {
         try {
             crash::Database database = stage.open_followed();
-            crash::Database ledger = stage.open();
-            crash::Database writer = stage.open();
-            crash::with_pipeline(database, beside ? &ledger : nullptr, [&](auto& pipeline) {
-                scene.play(writer, [&] { return pipeline.run_once(); }, [&] { light_fuse(n); });
+            database.execute("SET application_name = 'writer'"); // not its pipeline's connection
+            std::optional<crash::Database> ledger;
+            if (beside) { ledger.emplace(stage.place().parameters()); }
+            crash::with_pipeline(database, ledger ? &*ledger : nullptr, [&](auto& pipeline) {
+                scene.play(database, [&] { return pipeline.run_once(); }, [&] { light_fuse(n); });
             });
         } catch (const std::exception& error) {
             std::cerr << scene.what << ", statement " << n << ": " << error.what() << std::endl;

@@ -161,11 +161,12 @@ TEST_CASE("P5: restored into another cluster, it rebuilds", "[slow]") {
 TEST_CASE("P5: a new log in place of the old one leads to a rebuild") {
     const fixture::Place place{fixture::Kind::server};
     begin(place.parameters());
-    Database{place.parameters()}.execute(
+    Database database{place.parameters()};
+    database.execute(
         "CREATE TABLE kept AS TABLE aftertouch.checkpoint; DROP SCHEMA aftertouch CASCADE; UPDATE "
         "item SET version = 1 WHERE id = 1; UPDATE item SET version = 2 WHERE id = 2");
-    at::install(*std::make_unique<Database>(place.parameters()), at::source<Item>().images());
-    Database{place.parameters()}.execute("INSERT INTO aftertouch.checkpoint TABLE kept");
+    at::install(database, at::source<Item>().images());
+    database.execute("INSERT INTO aftertouch.checkpoint TABLE kept");
     CHECK(follow(place.parameters()) == told_anew);
 }
 
@@ -203,7 +204,7 @@ TEST_CASE("P5: transaction numbers that were set back lead to a rebuild", "[slow
     begin(server.parameters());
     use_up_numbers(server.parameters(), 100);
     change(server.parameters(), 3, 0);
-    CHECK(follow(server.parameters()).changes.size() == 1); // its place is behind these numbers
+    CHECK(follow(server.parameters()).changes.size() == 1);   // its place is behind these numbers
     Database{server.parameters()}.execute("VACUUM (FREEZE)"); // or the server forgets it all
     server.reset_xid(60);
     change(server.parameters(), 1, 1);

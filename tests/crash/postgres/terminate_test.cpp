@@ -54,7 +54,7 @@ struct Result {
 [[nodiscard]] bool play(
     Stage& stage, const Scene& scene, int n, crash::Database* beside, std::string& fault) {
     crash::Database followed = stage.open_followed();
-    crash::Database writer = stage.open();
+    crash::Database& writer = stage.database();
     Termination termination{writer, n};
     try {
         crash::with_pipeline(followed, beside, [&](auto& pipeline) {

@@ -29,7 +29,7 @@ struct Result {
 [[nodiscard]] bool play(Stage& stage, test::PostgresProxy& proxy, const Scene& scene, int n,
     Cut cut, crash::Database* beside, std::string& fault) {
     crash::Database followed = stage.open_followed(proxy.folder());
-    crash::Database writer = stage.open();
+    crash::Database& writer = stage.database();
     try {
         crash::with_pipeline(followed, beside, [&](auto& pipeline) {
             scene.play(

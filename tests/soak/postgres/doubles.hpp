@@ -2,11 +2,12 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include <libpq-fe.h>
 
 /// \file
 /// Schemes that lose, double or turn round changes, as other systems have them or as a condition of
@@ -24,22 +25,33 @@ struct Rewriting {
 struct Double {
     std::string_view name;
     std::vector<Rewriting> rewritings;
+    void (*in_front)(PGconn* connection, std::string_view sql) = nullptr; ///< of each statement
 };
 
+// Gives the batch's transaction a number before it reads: begins it in front of the flush that
+// does.
+inline void write_first(PGconn* connection, std::string_view sql) {
+    if (!sql.starts_with("BEGIN ISOLATION") || PQpipelineStatus(connection) != PQ_PIPELINE_ON) {
+        return;
+    }
+    PQexitPipelineMode(connection);
+    PQclear(PQexec(connection, "BEGIN ISOLATION LEVEL READ COMMITTED"));
+    PQclear(PQexec(connection, "SELECT pg_current_xact_id()"));
+    PQenterPipelineMode(connection);
+}
+
 [[nodiscard]] inline const std::vector<Double>& doubles() {
-    // What the library's reads have in common.
+    // What the library's reads of the log have in common.
     static constexpr std::string_view unseen = "NOT pg_visible_in_snapshot(l.xid, $1::pg_snapshot)";
-    static constexpr std::string_view within = "pg_visible_in_snapshot(l.xid, $5::pg_snapshot)";
+    static constexpr std::string_view within = "pg_visible_in_snapshot(l.xid, $2::pg_snapshot)";
     static constexpr std::string_view mark_is_old = "WHERE m.n <= least(";
     static constexpr std::string_view new_window = "AS until";
-    static constexpr std::string_view old_window = "$5::pg_snapshot";
     static const std::vector<Double> all{
         // The position is a number: what commits later with a lower one is stepped over.
-        {"by_number", {{mark_is_old, "WHERE true OR m.n <= least(", new_window},
-                          {mark_is_old, "WHERE false AND m.n <= least(", old_window},
+        {"by_number", {{mark_is_old, "WHERE true OR m.n <= least("},
                           {unseen, "$1::pg_snapshot IS NOT NULL"}}},
         // Windows, but searched from the number that was the last one when the snapshot was taken.
-        {"last_number", {{mark_is_old, "WHERE true OR m.n <= least(", new_window}}},
+        {"last_number", {{mark_is_old, "WHERE true OR m.n <= least("}}},
         // Windows, but what an old transaction wrote is searched from where the new ones begin.
         {"young_search", {{"ORDER BY x LIMIT 1", "ORDER BY x LIMIT 0"}}},
         // Windows between the oldest running transactions.
@@ -48,18 +60,16 @@ struct Double {
                             "l.xid >= pg_snapshot_xmin($1::pg_snapshot) AND l.xid < "
                             "pg_snapshot_xmin(w.until)",
                             new_window},
-                        {unseen, "l.xid >= pg_snapshot_xmin($1::pg_snapshot)", old_window},
-                        {within, "l.xid < pg_snapshot_xmin($5::pg_snapshot)"}}},
+                        {unseen, "l.xid >= pg_snapshot_xmin($1::pg_snapshot)"},
+                        {within, "l.xid < pg_snapshot_xmin($2::pg_snapshot)"}}},
         // Everything below the newest transaction counts as ended.
         {"no_running", {{unseen, "l.xid >= pg_snapshot_xmax($1::pg_snapshot)"}}},
         // The snapshot is taken by a transaction that has a number already.
-        {"after_writing", {{"BEGIN ISOLATION LEVEL READ COMMITTED",
-                               "BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_current_xact_id()"},
-                              {"pg_current_xact_id_if_assigned() IS NULL", "true"}}},
+        {"after_writing", {{"pg_current_xact_id_if_assigned() IS NULL", "true"}}, write_first},
         // Whoever writes the checkpoint last is right.
-        {"unfenced", {{" AND version = $3::bigint", " AND $3::bigint IS NOT NULL"}}},
+        {"unfenced", {{" AND version = $3::bigint RETURNING", " AND $3::bigint > 0 RETURNING"}}},
         // Nobody asks what was pruned.
-        {"blind", {{"m.through IS NULL OR (", "true OR ("}}},
+        {"blind", {{"m.through::text AS through", "NULL::text AS through"}}},
         // A rebuild's page is older than the snapshot that stands for it.
         {"late_snapshot",
             {{"pg_current_snapshot() AS until", "public.later_snapshot() AS until", "AS before"}}},

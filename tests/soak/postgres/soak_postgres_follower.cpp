@@ -250,6 +250,12 @@ int main(int count, char** words) {
         if (has(one.name)) {
             rewriter.emplace(one);
             test::libpq::hooks().rewrite = std::ref(*rewriter);
+            if (one.in_front != nullptr) {
+                test::libpq::hooks().at_statement =
+                    [&one](PGconn* connection, test::libpq::When when, const std::string& sql) {
+                        if (when == test::libpq::When::before) { one.in_front(connection, sql); }
+                    };
+            }
         }
     }
     try {

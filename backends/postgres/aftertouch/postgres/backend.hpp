@@ -126,7 +126,8 @@ public:
             if (position) {
                 const Answer facts = own_connection().ask(dialect::facts(installed.id));
                 const auto through = Snapshot::from(facts.text(0, 1));
-                if (facts.number(0, 2) >= position->last &&
+                const auto reached = static_cast<std::uint64_t>(facts.number(0, 4));
+                if (facts.number(0, 2) >= position->last && position->seen.xmax <= reached &&
                     (!through || position->seen.sees_all_of(*through))) {
                     return position->text();
                 }

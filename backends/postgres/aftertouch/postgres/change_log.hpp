@@ -34,7 +34,7 @@ struct ReadFacts {
     std::string log; ///< identity of the log and the capture at that moment; empty: they are gone
     bool usable = true;    ///< the position sees all that may be pruned
     std::int64_t last = 0; ///< the log's last number, read before the transaction wrote
-    bool set_back = false; ///< transaction ids were, so that snapshots say nothing
+    bool reached = true;   ///< the server's transactions have come as far as the position's
 };
 
 /// The log of one capture.
@@ -78,9 +78,10 @@ public:
 
     /// Asks what a read would say, without reading.
     [[nodiscard]] ReadFacts check(const Position& position) {
-        ReadFacts found = facts_of(connection_->ask(facts_sql_), position.seen);
+        ReadFacts found = facts_of(connection_->ask(facts_sql_), position);
         values_.assign({text(position.seen.text()), integer(position.last)});
-        found.set_back = connection_->ask(dialect::are_ids_set_back, values_).flag(0, 0);
+        found.reached =
+            found.reached && !connection_->ask(dialect::are_ids_set_back, values_).flag(0, 0);
         return found;
     }
 
@@ -89,7 +90,9 @@ public:
         if (from.window) { return std::nullopt; }
         Position at = from;
         const Chunk chunk = read_chunk(at, 1);
-        if (chunk.rows != 0 || !facts_.usable || facts_.log.empty()) { return std::nullopt; }
+        if (chunk.rows != 0 || !facts_.usable || !facts_.reached || facts_.log.empty()) {
+            return std::nullopt;
+        }
         close(at);
         return from < at ? at : from;
     }
@@ -167,14 +170,14 @@ private:
         values_.assign({text(at.seen.text()), text(xids), text(numbers), integer(limit)});
         answer_.emplace(connection_->ask(new_window_, values_, Format::binary));
         if (answer_->rows() == 0) { // there is no row in aftertouch.meta
-            note({{}, false, facts_.last});
+            note({{}, false, facts_.last, true});
             at.window = Position::Window{at.seen, at.last, 0, 0};
             return {};
         }
         require_fresh(answer_->flag(0, 2));
-        note({std::string{answer_->text(0, 3)}, sees_pruned(at.seen, answer_->text(0, 4)),
-            answer_->number(0, 1)});
         at.window = Position::Window{snapshot(answer_->text(0, 0)), answer_->number(0, 1), 0, 0};
+        note({std::string{answer_->text(0, 3)}, sees_pruned(at.seen, answer_->text(0, 4)),
+            at.window->last, at.seen.xmax <= at.window->until.xmax});
         if (answer_->null(0, facts_in_front)) { return {}; }
         return take(facts_in_front, limit);
     }
@@ -194,7 +197,7 @@ private:
                  Format::binary},
                 {facts_sql_}});
         if (answers[1].rows() != 0) { require_fresh(answers[1].flag(0, 3)); }
-        note(facts_of(answers[1], at.seen));
+        note(facts_of(answers[1], at));
         answer_.emplace(std::move(answers.front()));
         return take(0, limit);
     }
@@ -224,15 +227,17 @@ private:
     [[nodiscard]] static bool sees_pruned(const Snapshot& seen, std::string_view through) {
         return through.empty() || seen.sees_all_of(snapshot(through));
     }
-    [[nodiscard]] static ReadFacts facts_of(const Answer& answer, const Snapshot& seen) {
-        if (answer.rows() == 0) { return {{}, false, 0}; }
-        return {std::string{answer.text(0, 0)}, sees_pruned(seen, answer.text(0, 1)),
-            answer.number(0, 2)};
+    [[nodiscard]] static ReadFacts facts_of(const Answer& answer, const Position& at) {
+        if (answer.rows() == 0) { return {{}, false, 0, true}; }
+        const Snapshot& newest = at.window ? at.window->until : at.seen;
+        return {std::string{answer.text(0, 0)}, sees_pruned(at.seen, answer.text(0, 1)),
+            answer.number(0, 2), newest.xmax <= static_cast<std::uint64_t>(answer.number(0, 4))};
     }
 
     void note(ReadFacts read) {
         const bool same = !has_read_ || facts_.log == read.log;
         read.usable = read.usable && facts_.usable;
+        read.reached = read.reached && facts_.reached;
         if (!same) { read.log.clear(); }
         facts_ = std::move(read);
         has_read_ = true;

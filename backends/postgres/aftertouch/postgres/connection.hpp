@@ -65,6 +65,17 @@ using ResultPointer = std::unique_ptr<PGresult, Clear>;
         {.native_code = packed(state), .statement = std::string{sql}, .where = std::string{where}}};
 }
 
+/// Whether it is an error that the server told.
+[[nodiscard]] inline bool is_told(const PGresult* result) {
+    return PQresultErrorField(result, PG_DIAG_SQLSTATE) != nullptr;
+}
+
+/// Whether the server ends the connection behind this answer.
+[[nodiscard]] inline bool is_fatal(const PGresult* result) {
+    const std::string severity = field(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    return severity == "FATAL" || severity == "PANIC";
+}
+
 /// Whether an error says that an object of the database isn't there.
 [[nodiscard]] inline bool is_missing_object(const Error& error) noexcept {
     for (const std::string_view state : {"42P01", "42703", "42883", "3F000", "42704"}) {
@@ -246,9 +257,7 @@ public:
 
     /// The error of a statement whose answer never came, or came as `result`.
     [[nodiscard]] Error error_of(const PGresult* result, std::string_view sql) const {
-        const bool answered =
-            result != nullptr && PQresultErrorField(result, PG_DIAG_SQLSTATE) != nullptr;
-        if (answered) { return detail::error_of(result, name_, sql); }
+        if (detail::is_told(result)) { return detail::error_of(result, name_, sql); }
         if (!lost()) {
             return Error{Errc::out_of_memory, name_ + ": there is no memory for an answer",
                 {.statement = std::string{sql}, .where = name_}};

@@ -131,11 +131,12 @@ inline constexpr const char* within_window =
 }
 
 /// The log's identity, the snapshot of what may be pruned, the last number, whether the transaction
-/// has written nothing yet.
+/// has written nothing yet, the number behind the last transaction that has ended.
 [[nodiscard]] inline std::string facts(std::int64_t capture) {
     return "SELECT u.log, u.through, " + std::string{last_number} +
-           ", pg_current_xact_id_if_assigned() IS NULL FROM (" + detail::identity(capture) +
-           ") AS u";
+           ", pg_current_xact_id_if_assigned() IS NULL, pg_snapshot_xmax(pg_current_snapshot()) "
+           "FROM (" +
+           detail::identity(capture) + ") AS u";
 }
 
 /// $1 snapshot, $2 the last number when it was taken: whether transaction ids were set back since

@@ -159,12 +159,12 @@ private:
         }
         if (sent && !handle_.lost() && PQexitPipelineMode(server) == 1) { return results; }
         // What the server has done of it isn't known, and the connection is of no use any more.
-        const auto refused = std::find_if(results.begin(), results.end(), [](const auto& result) {
-            return !detail::field(result.get(), PG_DIAG_SQLSTATE).empty();
-        });
+        const PGresult* told = nullptr;
+        for (const detail::ResultPointer& result : results) {
+            if (told == nullptr && detail::is_told(result.get())) { told = result.get(); }
+        }
         handle_.close();
-        throw handle_.error_of(
-            refused == results.end() ? nullptr : refused->get(), requests.front().sql);
+        throw handle_.error_of(told, requests.front().sql);
     }
     [[nodiscard]] detail::ResultPointer next_result() {
         detail::ResultPointer result{PQgetResult(handle_.get())};
@@ -176,7 +176,7 @@ private:
         return result;
     }
 
-    [[nodiscard]] Answer checked(PGresult* raw, std::string_view sql) const {
+    [[nodiscard]] Answer checked(PGresult* raw, std::string_view sql) {
         detail::ResultPointer result{raw};
         switch (PQresultStatus(result.get())) {
             case PGRES_COMMAND_OK:
@@ -189,8 +189,12 @@ private:
                     handle_.name() + ": COPY moves data outside of a statement: run it on a "
                                      "connection of your own",
                     {.statement = std::string{sql}}};
-            default: throw handle_.error_of(result.get(), sql);
+            default: break;
         }
+        const Error error = handle_.error_of(result.get(), sql);
+        // No answer, or the last one: what would come next on this connection isn't known.
+        if (!result || detail::is_fatal(result.get())) { handle_.close(); }
+        throw Error{error};
     }
 
     // --------------------------------------------------------------------------- what is prepared

@@ -233,7 +233,7 @@ private:
         if (!facts.usable) { return Usable::pruned; }
         std::int64_t highest = std::max(position.last, position.window ? position.window->last : 0);
         for (const Mark& mark : log_->marks().all()) { highest = std::max(highest, mark.seq); }
-        if (facts.last >= highest && !facts.set_back) { return Usable::yes; }
+        if (facts.reached && facts.last >= highest) { return Usable::yes; }
         log_->marks().clear();
         return Usable::rewound;
     }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <atomic>
+#include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <libpq-fe.h>
@@ -79,28 +78,14 @@ inline void write_first(PGconn* connection, std::string_view sql) {
     return all;
 }
 
-/// Rewrites for one double; counts, so that one that changes nothing any more is noticed.
-class Rewriter {
-public:
-    explicit Rewriter(const Double& chosen) : double_{&chosen} {}
-
-    [[nodiscard]] std::string operator()(std::string sql) {
-        for (const Rewriting& one : double_->rewritings) {
-            if (sql.find(one.only_with) == std::string::npos) { continue; }
-            const std::size_t at = sql.find(one.from);
-            if (at == std::string::npos) { continue; }
-            sql.replace(at, one.from.size(), one.to);
-            worked_ = true;
-        }
-        return sql;
+/// A statement as the double sends it.
+[[nodiscard]] inline std::string rewritten(const Double& chosen, std::string sql) {
+    for (const Rewriting& one : chosen.rewritings) {
+        const std::size_t at = sql.find(one.from);
+        if (at == std::string::npos || sql.find(one.only_with) == std::string::npos) { continue; }
+        sql.replace(at, one.from.size(), one.to);
     }
-
-    /// Whether anything was rewritten.
-    [[nodiscard]] bool worked() const { return worked_; }
-
-private:
-    const Double* double_;
-    std::atomic<bool> worked_{false};
-};
+    return sql;
+}
 
 } // namespace soak

@@ -15,8 +15,8 @@
 
 /// \file
 /// A program that changes the shop's tables and knows nothing of Aftertouch:
-/// `soak_postgres_writer CONNECTION NUMBER SEED CHANGES`. What it did to each key it writes down in
-/// `truth`.
+/// `soak_postgres_writer CONNECTION NUMBER SEED CHANGES PAUSE`, with so many milliseconds between
+/// two transactions. What it did to each key it writes down in `truth`.
 
 namespace {
 
@@ -84,7 +84,7 @@ public:
           number_{number},
           version_{number * 1'000'000'000} {}
 
-    // One transaction; answers how many changes were committed.
+    // One transaction; answers how many changes of items were committed.
     std::int64_t transact() {
         told_ = 0;
         try {
@@ -180,8 +180,9 @@ private:
     }
     // Tells of what a statement with RETURNING did, in the same statement.
     void tell_all(const std::string& statement, const std::string& told) {
-        told_ += connection_.run(
+        const std::int64_t written = connection_.run(
             "WITH c AS (" + statement + ") INSERT INTO truth (source, key, version) " + told);
+        if (told.starts_with("SELECT 'item'")) { told_ += written; }
     }
     void tell_items(const std::string& statement) {
         tell_all(statement + " RETURNING id, version", "SELECT 'item', id::text, version FROM c");
@@ -362,12 +363,16 @@ private:
 } // namespace
 
 int main(int count, char** arguments) {
-    if (count != 5) {
-        std::fputs("usage: soak_postgres_writer CONNECTION NUMBER SEED CHANGES\n", stderr);
+    if (count != 6) {
+        std::fputs("usage: soak_postgres_writer CONNECTION NUMBER SEED CHANGES PAUSE\n", stderr);
         return 2;
     }
     Writer writer{arguments[1], std::atoll(arguments[2]), std::strtoull(arguments[3], nullptr, 10)};
     const std::int64_t wanted = std::atoll(arguments[4]);
-    for (std::int64_t done = 0; done < wanted;) { done += writer.transact(); }
+    const std::chrono::milliseconds pause{std::atoll(arguments[5])};
+    for (std::int64_t done = 0; done < wanted;) {
+        done += writer.transact();
+        std::this_thread::sleep_for(pause);
+    }
     return 0;
 }

@@ -94,7 +94,9 @@ public:
             return std::nullopt;
         }
         close(at);
-        return from < at ? at : from;
+        if (!(from < at)) { return from; }
+        at.late = at.last == from.last && has_late(from, at);
+        return at;
     }
 
     /// Passes changes behind `from` to `sink` until it answers false for one that it didn't take,
@@ -153,6 +155,7 @@ private:
     }
 
     static void close(Position& at) {
+        at.late = false;
         at.seen = std::move(at.window->until);
         at.last = at.window->last;
         at.window.reset();
@@ -200,6 +203,14 @@ private:
         note(facts_of(answers[1], at));
         answer_.emplace(std::move(answers.front()));
         return take(0, limit);
+    }
+
+    // Whether a transaction that had drawn its numbers before `from` has ended since: they are what
+    // keeps the log from being pruned there.
+    [[nodiscard]] bool has_late(const Position& from, const Position& at) {
+        values_.assign({text(from.seen.text()), text(at.seen.text()),
+            integer(marks_.search_begin(from.seen, at.seen)), integer(from.last)});
+        return connection_->ask(dialect::has_late, values_).flag(0, 0);
     }
 
     // The rows of answer_, up to the first whose keys weren't read.

@@ -130,6 +130,13 @@ inline constexpr const char* within_window =
         detail::within_window, "$5::bigint");
 }
 
+/// Whether there are changes, of any capture, that $1 doesn't see and $2 does, behind number $3 and
+/// up to $4.
+inline constexpr std::string_view has_late =
+    "SELECT EXISTS (SELECT 1 FROM aftertouch.log AS l WHERE l.seq > $3::bigint AND l.seq <= "
+    "$4::bigint AND NOT pg_visible_in_snapshot(l.xid, $1::pg_snapshot) AND "
+    "pg_visible_in_snapshot(l.xid, $2::pg_snapshot))";
+
 /// The log's identity, the snapshot of what may be pruned, the last number, whether the transaction
 /// has written nothing yet, the number behind the last transaction that has ended.
 [[nodiscard]] inline std::string facts(std::int64_t capture) {

@@ -108,11 +108,14 @@ struct Position {
     Snapshot seen;
     std::int64_t last = 0;          ///< the log's highest number when `seen` was taken
     std::optional<Window> window{}; ///< while it isn't used up
+    bool late = false; ///< came here past changes of transactions that ended late; isn't stored
 
     /// Whether the same changes are in front of both, as far as the numbers given out tell: what a
     /// pipeline that reads nothing but changes of others has passed (K2).
     friend bool operator==(const Position& a, const Position& b) noexcept {
-        if (a.last != b.last || a.window.has_value() != b.window.has_value()) { return false; }
+        if (a.last != b.last || a.late != b.late || a.window.has_value() != b.window.has_value()) {
+            return false;
+        }
         return !a.window || (a.window->last == b.window->last && a.window->seq == b.window->seq &&
                                 a.window->item == b.window->item);
     }

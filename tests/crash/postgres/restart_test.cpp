@@ -105,8 +105,9 @@ void await(const std::atomic<std::int64_t>& count, std::int64_t more) {
         faults.emplace_back("it didn't come to its end");
     }
     for (const at::Failure& failure : pipeline.errors()) { faults.push_back(failure.message); }
+    Database looked_at{server.parameters()};
     const auto states = [&](const std::string& table) {
-        return soak::states_of(followed.query(
+        return soak::states_of(looked_at.query(
             at::type<soak::Said>, "SELECT key, version FROM " + table + " ORDER BY n"));
     };
     soak::compare_images("item", states("truth"), states("ledger"), faults);

@@ -78,9 +78,10 @@ TEST_CASE("P20: the soak finds out numbers that each session draws ahead", "[slo
         .sabotage = "ALTER TABLE aftertouch.log ALTER seq SET CACHE 20"});
 }
 TEST_CASE("P20: the soak finds out a pruning by number", "[slow]") {
-    expect_found_out({.prune = "DELETE FROM aftertouch.log WHERE seq <= (SELECT "
-                               "min(split_part(split_part(checkpoint, ' ', 3), '_', 2)::bigint) "
-                               "FROM aftertouch.checkpoint)"});
+    expect_found_out({.prune_in = 10,
+        .prune = "DELETE FROM aftertouch.log WHERE seq <= (SELECT "
+                 "min(split_part(split_part(checkpoint, ' ', 3), '_', 2)::bigint) "
+                 "FROM aftertouch.checkpoint)"});
 }
 TEST_CASE("P20: the soak finds out a reader that doesn't ask what was pruned", "[slow]") {
     expect_found_out({.follower = {"blind"},

@@ -42,6 +42,7 @@ struct Course {
     int rounds = 1;
     int writers = 24;
     int pause = 0;                       ///< milliseconds between two transactions of a writer
+    int prune_in = 250;                  ///< milliseconds between two prunings
     int pairs = 3;                       ///< once in so many turns two follow at once
     std::vector<std::string> follower{}; ///< words for the follower
     std::string sabotage{}; ///< SQL behind the library's back, before the writers begin
@@ -161,9 +162,11 @@ private:
 
     // Lets them go on for a while, and prunes beside them.
     void pause() {
-        for (auto parts = 1 + random_() % 3; parts > 0; --parts) {
-            std::this_thread::sleep_for(std::chrono::milliseconds{20 + random_() % 250});
-            if (random_() % 2 == 0) { prune(); }
+        for (auto left = static_cast<int>(50 + random_() % 700); left > 0;
+            left -= course_.prune_in) {
+            std::this_thread::sleep_for(
+                std::chrono::milliseconds{std::min(left, course_.prune_in)});
+            if (left >= course_.prune_in) { prune(); }
         }
     }
 

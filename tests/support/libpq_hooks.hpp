@@ -11,18 +11,20 @@
 #include <libpq-fe.h>
 
 /// \file
-/// Stands between a program and libpq: a test is told before and after every statement, and may
-/// send another one. To be included by one source of an executable: it defines libpq's own names,
-/// and calls those of the library.
+/// Stands between a program and libpq: a test is told of every statement, and may send another one.
+/// To be included by one source of an executable: it defines libpq's own names, and calls those of
+/// the library.
 
 namespace test::libpq {
 
-enum class When { before, after };
-
-/// Set them while no connection is used.
+/// Set them while no connection is used. Called on the connection's thread.
 struct Hooks {
-    /// Told on the connection's thread. `what` is the statement's text, or what is waited for.
-    std::function<void(PGconn*, When, const std::string& what)> at_statement{};
+    /// Between two states that the server can be in: before a statement or several are sent, behind
+    /// sending, and behind each answer that is waited for. (Behind a statement that is waited for
+    /// is in front of the next.)
+    std::function<void(PGconn*)> between{};
+    /// In front of each statement, with its text.
+    std::function<void(PGconn*, const std::string& sql)> in_front{};
     /// What is sent in place of a statement's text.
     std::function<std::string(std::string)> rewrite{};
 };
@@ -66,16 +68,17 @@ template <class Function>
     return reinterpret_cast<Function>(found); // NOLINT: POSIX says that it may be
 }
 
-// Calls `work`, and tells of it where the program called, not libpq.
+inline void tell_between(PGconn* connection) {
+    if (depth == 1 && hooks().between) { hooks().between(connection); }
+}
+
+// Calls `work`; its statement is sent at once, or is put into a pipeline.
 template <class Work>
-auto between(PGconn* connection, const std::string& what, Work work) {
-    const auto tell = [&](When when) {
-        if (depth == 1 && hooks().at_statement) { hooks().at_statement(connection, when, what); }
-    };
+auto statement(PGconn* connection, const std::string& sql, bool at_once, Work work) {
     ++depth;
-    tell(When::before);
+    if (depth == 1 && hooks().in_front) { hooks().in_front(connection, sql); }
+    if (at_once) { tell_between(connection); }
     auto result = work();
-    tell(When::after);
     --depth;
     return result;
 }
@@ -96,15 +99,15 @@ extern "C" {
 PGresult* PQexec(PGconn* connection, const char* query) {
     static const auto real = AFTERTOUCH_REAL(PQexec);
     const std::string sql = test::libpq::detail::rewritten(query);
-    return test::libpq::detail::between(
-        connection, sql, [&] { return real(connection, sql.c_str()); });
+    return test::libpq::detail::statement(
+        connection, sql, true, [&] { return real(connection, sql.c_str()); });
 }
 
 PGresult* PQexecParams(PGconn* connection, const char* command, int count, const Oid* types,
     const char* const* values, const int* lengths, const int* formats, int format) {
     static const auto real = AFTERTOUCH_REAL(PQexecParams);
     const std::string sql = test::libpq::detail::rewritten(command);
-    return test::libpq::detail::between(connection, sql, [&] {
+    return test::libpq::detail::statement(connection, sql, true, [&] {
         return real(connection, sql.c_str(), count, types, values, lengths, formats, format);
     });
 }
@@ -114,15 +117,15 @@ PGresult* PQprepare(
     static const auto real = AFTERTOUCH_REAL(PQprepare);
     const std::string sql = test::libpq::detail::rewritten(query);
     test::libpq::detail::prepared().add(connection, name, sql);
-    return test::libpq::detail::between(
-        connection, sql, [&] { return real(connection, name, sql.c_str(), count, types); });
+    return test::libpq::detail::statement(
+        connection, sql, true, [&] { return real(connection, name, sql.c_str(), count, types); });
 }
 
 PGresult* PQexecPrepared(PGconn* connection, const char* name, int count, const char* const* values,
     const int* lengths, const int* formats, int format) {
     static const auto real = AFTERTOUCH_REAL(PQexecPrepared);
-    return test::libpq::detail::between(connection,
-        test::libpq::detail::prepared().text(connection, name),
+    return test::libpq::detail::statement(connection,
+        test::libpq::detail::prepared().text(connection, name), true,
         [&] { return real(connection, name, count, values, lengths, formats, format); });
 }
 
@@ -131,42 +134,55 @@ int PQsendPrepare(
     static const auto real = AFTERTOUCH_REAL(PQsendPrepare);
     const std::string sql = test::libpq::detail::rewritten(query);
     test::libpq::detail::prepared().add(connection, name, sql);
-    return test::libpq::detail::between(
-        connection, sql, [&] { return real(connection, name, sql.c_str(), count, types); });
+    return test::libpq::detail::statement(connection, sql,
+        PQpipelineStatus(connection) == PQ_PIPELINE_OFF,
+        [&] { return real(connection, name, sql.c_str(), count, types); });
 }
 
 int PQsendQuery(PGconn* connection, const char* query) {
     static const auto real = AFTERTOUCH_REAL(PQsendQuery);
     const std::string sql = test::libpq::detail::rewritten(query);
-    return test::libpq::detail::between(
-        connection, sql, [&] { return real(connection, sql.c_str()); });
+    return test::libpq::detail::statement(connection, sql,
+        PQpipelineStatus(connection) == PQ_PIPELINE_OFF,
+        [&] { return real(connection, sql.c_str()); });
 }
 
 int PQsendQueryParams(PGconn* connection, const char* command, int count, const Oid* types,
     const char* const* values, const int* lengths, const int* formats, int format) {
     static const auto real = AFTERTOUCH_REAL(PQsendQueryParams);
     const std::string sql = test::libpq::detail::rewritten(command);
-    return test::libpq::detail::between(connection, sql, [&] {
-        return real(connection, sql.c_str(), count, types, values, lengths, formats, format);
-    });
+    return test::libpq::detail::statement(
+        connection, sql, PQpipelineStatus(connection) == PQ_PIPELINE_OFF, [&] {
+            return real(connection, sql.c_str(), count, types, values, lengths, formats, format);
+        });
 }
 
 int PQsendQueryPrepared(PGconn* connection, const char* name, int count, const char* const* values,
     const int* lengths, const int* formats, int format) {
     static const auto real = AFTERTOUCH_REAL(PQsendQueryPrepared);
-    return test::libpq::detail::between(connection,
+    return test::libpq::detail::statement(connection,
         test::libpq::detail::prepared().text(connection, name),
+        PQpipelineStatus(connection) == PQ_PIPELINE_OFF,
         [&] { return real(connection, name, count, values, lengths, formats, format); });
 }
 
 int PQpipelineSync(PGconn* connection) {
     static const auto real = AFTERTOUCH_REAL(PQpipelineSync);
-    return test::libpq::detail::between(connection, "sync", [&] { return real(connection); });
+    ++test::libpq::detail::depth;
+    test::libpq::detail::tell_between(connection);
+    const int sent = real(connection);
+    test::libpq::detail::tell_between(connection);
+    --test::libpq::detail::depth;
+    return sent;
 }
 
 PGresult* PQgetResult(PGconn* connection) {
     static const auto real = AFTERTOUCH_REAL(PQgetResult);
-    return test::libpq::detail::between(connection, "answer", [&] { return real(connection); });
+    ++test::libpq::detail::depth;
+    PGresult* const result = real(connection);
+    if (result != nullptr) { test::libpq::detail::tell_between(connection); }
+    --test::libpq::detail::depth;
+    return result;
 }
 
 } // extern "C"

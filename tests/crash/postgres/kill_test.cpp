@@ -24,15 +24,14 @@ namespace at = aftertouch;
 using crash::Scene;
 using crash::Stage;
 
-// Kills this process at the n-th statement end from now.
+// Kills this process at the n-th place between two statements from now.
 void light_fuse(int n) {
-    test::libpq::hooks().at_statement = [left = n](PGconn* connection, test::libpq::When,
-                                            const std::string&) mutable {
+    test::libpq::hooks().between = [left = n](PGconn* connection) mutable {
         if (crash::is_followed(connection) && --left == 0) { kill(getpid(), SIGKILL); }
     };
 }
 
-// Plays the scene in a child that dies at its n-th statement end; false if it came to its end.
+// Plays the scene in a child that dies at its n-th place; false if it came to its end.
 [[nodiscard]] bool dies(const Stage& stage, const Scene& scene, int n, bool beside) {
     const pid_t child = fork();
     if (child == 0) {
@@ -71,7 +70,7 @@ struct Result {
         if (!dies(stage, scene, n, beside)) { break; }
         ++result.kills;
         if (const std::string fault = stage.fault_when_left_alone(); !fault.empty()) {
-            result.faults.push_back("killed at statement end " + std::to_string(n) + ": " + fault);
+            result.faults.push_back("killed at place " + std::to_string(n) + ": " + fault);
         }
     }
     return result;

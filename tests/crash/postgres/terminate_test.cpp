@@ -18,21 +18,20 @@ namespace at = aftertouch;
 using crash::Scene;
 using crash::Stage;
 
-// Ends the connection that the n-th statement end from now belongs to.
+// Ends the connection at its n-th place between two statements from now.
 class Termination {
 public:
     Termination(crash::Database& admin, int n) : admin_{&admin}, left_{n} {}
 
     void arm() {
-        test::libpq::hooks().at_statement = [this](PGconn* connection, test::libpq::When,
-                                                const std::string&) {
+        test::libpq::hooks().between = [this](PGconn* connection) {
             if (left_ > 0 && crash::is_followed(connection) && --left_ == 0) {
                 terminate(PQbackendPID(connection));
             }
         };
     }
     [[nodiscard]] bool happened() const noexcept { return left_ == 0; }
-    ~Termination() { test::libpq::hooks().at_statement = {}; }
+    ~Termination() { test::libpq::hooks().between = {}; }
     Termination(const Termination&) = delete;
     Termination& operator=(const Termination&) = delete;
 
@@ -50,7 +49,7 @@ struct Result {
     std::vector<std::string> faults;
 };
 
-// Plays the scene with a termination at statement end n; false if it came to its end before.
+// Plays the scene with a termination at place n; false if it came to its end before.
 [[nodiscard]] bool play(
     Stage& stage, const Scene& scene, int n, crash::Database* beside, std::string& fault) {
     crash::Database followed = stage.open_followed();
@@ -77,7 +76,7 @@ struct Result {
         ++result.terminations;
         if (fault.empty()) { fault = stage.fault_now(); }
         if (!fault.empty()) {
-            result.faults.push_back("ended at statement end " + std::to_string(n) + ": " + fault);
+            result.faults.push_back("ended at place " + std::to_string(n) + ": " + fault);
         }
     }
     return result;

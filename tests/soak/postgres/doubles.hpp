@@ -24,12 +24,12 @@ struct Rewriting {
 struct Double {
     std::string_view name;
     std::vector<Rewriting> rewritings;
-    void (*in_front)(PGconn* connection, std::string_view sql) = nullptr; ///< of each statement
+    void (*in_front)(PGconn* connection, const std::string& sql) = nullptr; ///< of each statement
 };
 
 // Gives the batch's transaction a number before it reads: begins it in front of the flush that
 // does.
-inline void write_first(PGconn* connection, std::string_view sql) {
+inline void write_first(PGconn* connection, const std::string& sql) {
     if (!sql.starts_with("BEGIN ISOLATION") || PQpipelineStatus(connection) != PQ_PIPELINE_ON) {
         return;
     }

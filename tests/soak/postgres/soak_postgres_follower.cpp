@@ -250,12 +250,7 @@ int main(int count, char** words) {
             test::libpq::hooks().rewrite = [&one](std::string sql) {
                 return rewritten(one, std::move(sql));
             };
-            if (one.in_front != nullptr) {
-                test::libpq::hooks().at_statement =
-                    [&one](PGconn* connection, test::libpq::When when, const std::string& sql) {
-                        if (when == test::libpq::When::before) { one.in_front(connection, sql); }
-                    };
-            }
+            test::libpq::hooks().in_front = one.in_front;
         }
     }
     try {

@@ -5,11 +5,10 @@
 #include <chrono>
 #include <cstdint>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <random>
-#include <stdexcept>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -24,17 +23,10 @@
 
 namespace soak {
 
-/// What prunes, as backends/postgres/README.md has it.
-[[nodiscard]] inline std::string pruning_of_readme() {
-    std::ifstream readme{AFTERTOUCH_SOURCE_DIR "/backends/postgres/README.md"};
-    std::string sql;
-    for (std::string line; std::getline(readme, line);) {
-        const bool inside = !sql.empty() || line.starts_with("    WITH place AS");
-        if (inside && !line.starts_with("    ")) { break; }
-        if (inside) { sql += line + '\n'; }
-    }
-    if (sql.empty()) { throw std::runtime_error{"the README doesn't say how to prune any more"}; }
-    return sql;
+/// What prunes, as it lies for a DBA.
+[[nodiscard]] inline std::string pruning_script() {
+    std::ifstream file{AFTERTOUCH_SOURCE_DIR "/sql/postgres/prune.sql"};
+    return {std::istreambuf_iterator<char>{file}, {}};
 }
 
 struct Course {
@@ -46,7 +38,7 @@ struct Course {
     int pairs = 3;                       ///< once in so many turns two follow at once
     std::vector<std::string> follower{}; ///< words for the follower
     std::string sabotage{}; ///< SQL behind the library's back, before the writers begin
-    std::string prune = pruning_of_readme(); ///< what prunes
+    std::string prune = pruning_script(); ///< what prunes
     std::uint64_t seed = test::chosen_seed();
 };
 

@@ -11,7 +11,7 @@
 /// \file
 /// The connection between pipeline and server is cut in front of, in the middle of and behind the
 /// messages of both, each in a run of its own: so that a COMMIT may have happened or not (K6). By
-/// day every seventh message, by night each.
+/// day every thirteenth message, by night each.
 
 namespace {
 
@@ -47,7 +47,7 @@ struct Result {
     Stage stage;
     test::PostgresProxy proxy{at::postgres::detail::value_of(stage.place().parameters(), "host")};
     crash::Database beside = stage.open();
-    const int stride = test::is_night() ? 1 : 7;
+    const int stride = test::is_night() ? 1 : 13;
     std::mt19937_64 random{test::chosen_seed()};
     for (int n = 1 + static_cast<int>(random() % static_cast<unsigned>(stride));; n += stride) {
         stage.set(scene.up_to_date);

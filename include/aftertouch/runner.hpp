@@ -117,8 +117,8 @@ private:
         if (const auto found = session_->drift(); !found.empty()) {
             return drifted(to_text(found));
         }
-        const bool known = tracker_.version() != 0;
-        const bool wanted = known || options_.begin == Begin::rebuild || cycle.rebuild_wanted();
+        const bool wanted =
+            tracker_.is_known() || options_.begin == Begin::rebuild || cycle.rebuild_wanted();
         std::optional<Position> from;
         if (cycle.has_checkpoint() && session_->usable(tracker_.position()) == Usable::yes) {
             from = tracker_.position();

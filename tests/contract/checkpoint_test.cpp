@@ -39,6 +39,23 @@ const Texts everything{"P1", "P2"};
 
 } // namespace
 
+TEST_CASE("P5: a pipeline that began now rebuilds where its checkpoint is gone") {
+    Place place{GENERATE(from_range(fixture::all_kinds()))};
+    Database database{place.open()};
+    create_tables(database);
+    add_orders(database, 1, 2);
+    Diary diary;
+    at::Options options = quiet("copy");
+    options.begin = at::Begin::now;
+    Pipeline pipeline{at::source<Order>(), diary.handler(OnBatch{copy_rows}), database, options};
+    pipeline.drain();
+    CHECK(diary.changes().empty());
+    at::remove(database, at::source<Order>());
+    change_order(database, 2, 7); // nobody captures that
+    pipeline.drain();
+    CHECK(diary.changes() == everything);
+}
+
 TEST_CASE("P4: a checkpoint that can't be read is told, and leads to a rebuild") {
     const Kind kind = GENERATE(from_range(fixture::all_kinds()));
     Shop shop{kind};

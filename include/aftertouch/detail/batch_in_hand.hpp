@@ -75,7 +75,7 @@ public:
         if (!rebuild) { return; }
         next_.rebuild.generation =
             std::max<std::int64_t>(last + 1, wall_clock().time_since_epoch().count());
-        next_.rebuild.first = tracker.version() == 0;
+        next_.rebuild.first = !tracker.is_known();
         next_.rebuild.running = true;
         next_.rebuild.total = session.count_rows();
         const bool emptied = std::exchange(emptied_by_hand_, false);

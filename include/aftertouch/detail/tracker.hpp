@@ -31,6 +31,9 @@ public:
     [[nodiscard]] const Checkpoint& checkpoint() const noexcept { return checkpoint_; }
     /// Rises with each commit; 0 before the first.
     [[nodiscard]] std::int64_t version() const noexcept { return version_; }
+    /// Whether there is a checkpoint, or was one since this object exists: one that is gone has
+    /// left something derived behind.
+    [[nodiscard]] bool is_known() const noexcept { return version_ != 0 || was_known_; }
     /// How often the batch that comes next has failed.
     [[nodiscard]] std::int64_t attempts() const noexcept { return attempts_; }
     /// @}
@@ -59,6 +62,7 @@ public:
         if (!stored) { return false; }
         version_ = stored->version;
         attempts_ = stored->attempts;
+        was_known_ = true;
         std::optional<Checkpoint> found = checkpoint_from(stored->text);
         const std::optional<Position> position =
             found ? Position::from(found->position) : std::nullopt;
@@ -89,6 +93,7 @@ public:
         committing_ = true;
         session.commit();
         committing_ = false;
+        was_known_ = true;
         ++version_;
         attempts_ = 0;
         std::swap(checkpoint_, next_);
@@ -146,6 +151,7 @@ private:
     Checkpoint checkpoint_;
     Checkpoint next_; // while it is committed; kept for its storage
     std::int64_t version_ = 0;
+    bool was_known_ = false;
     std::int64_t attempts_ = 0;
     Position position_;
     Position replay_until_;

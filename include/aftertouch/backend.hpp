@@ -123,8 +123,9 @@ concept BackendSession = requires(S& session, const S& asked, const typename S::
     session.roll_back();
     session.count_attempt(std::int64_t{});
 
-    // Whether there is a connection still: what a handler throws without one isn't its failure.
-    { asked.connected() } -> std::same_as<bool>;
+    // Whether a handler can't help what it throws: its connection is gone, or the database has
+    // ended its transaction for another one's sake (a deadlock).
+    { asked.is_victim() } -> std::same_as<bool>;
 
     // On any thread.
     session.wake();

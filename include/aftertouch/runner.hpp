@@ -54,9 +54,9 @@ public:
         try {
             return do_step(step, cycle);
         } catch (...) {
-            const bool gone = session_ && !session_->connected();
+            const bool victim = session_ && session_->is_victim();
             return trouble_.caught(
-                {step, tracker_.in_doubt(), session_.aborted() || gone, tracker_.version()});
+                {step, tracker_.in_doubt(), session_.aborted() || victim, tracker_.version()});
         }
     }
 

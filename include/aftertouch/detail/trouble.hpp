@@ -19,8 +19,8 @@ namespace aftertouch::detail {
 struct StepFacts {
     Step step = Step::stop;
     bool in_doubt = false;    ///< a commit was sent
-    bool aborted = false;     ///< the handler's time is over, since the pipeline is to stop, or its
-                              ///< connection is gone
+    bool aborted = false;     ///< the handler's time is over, since the pipeline is to stop, or it
+                              ///< can't help what it throws
     std::int64_t version = 0; ///< of the checkpoint before
 };
 
@@ -77,7 +77,7 @@ private:
             doubtful_version_ = facts.version;
             return Happened::in_doubt;
         }
-        // A handler's errors are its own, unless it was told to stop, or has lost its connection.
+        // A handler's errors are its own, unless it was told to stop, or can't help them.
         if (facts.step == Step::handle) {
             return facts.aborted ? Happened::trouble : Happened::error;
         }

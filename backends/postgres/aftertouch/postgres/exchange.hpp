@@ -46,6 +46,9 @@ public:
     [[nodiscard]] bool sessionless() const noexcept { return sessionless_; }
     /// What a transaction needs then behind its BEGIN.
     [[nodiscard]] const std::string& local_settings() const noexcept { return local_settings_; }
+    /// Whether the server has ended a transaction for another one's sake since `forget_victim`.
+    [[nodiscard]] bool is_victim() const noexcept { return is_victim_; }
+    void forget_victim() noexcept { is_victim_ = false; }
 
     /// Connects again; nothing of the old connection is left.
     void reconnect() {
@@ -191,6 +194,7 @@ private:
             default: break;
         }
         const Error error = handle_.error_of(result.get(), sql);
+        is_victim_ = is_victim_ || detail::is_sacrifice(error.native_code());
         // No answer, or the last one: what would come next on this connection isn't known.
         if (!result || detail::is_fatal(result.get())) { handle_.close(); }
         throw Error{error};
@@ -231,6 +235,7 @@ private:
     Options options_;
     Handle handle_;
     bool sessionless_ = false;
+    bool is_victim_ = false;
     std::string local_settings_ = settings_sql(true, options_.lock_timeout);
     StatementNames names_;
     Arguments arguments_; // of the statement in hand

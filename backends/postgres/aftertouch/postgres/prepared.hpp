@@ -62,6 +62,7 @@ public:
     /// The same in one flush with the statement that comes next. Until then there is nothing to
     /// roll back.
     void begin_with_next(std::string_view sql) {
+        exchange_.forget_victim();
         beginning_.push_back({sql});
         if (sessionless()) { beginning_.push_back({exchange_.local_settings()}); }
     }
@@ -86,6 +87,8 @@ public:
             // Whether it is over is what counts: the connection is gone, or says so next.
         }
     }
+    /// Whether the server has ended the transaction that was begun last for another one's sake.
+    [[nodiscard]] bool is_victim() const noexcept { return exchange_.is_victim(); }
     [[nodiscard]] bool in_transaction() const noexcept {
         return handle().in_transaction() || !beginning_.empty();
     }

@@ -165,7 +165,9 @@ public:
         asked_ = connection_->asked();
         return transaction_;
     }
-    [[nodiscard]] bool connected() const noexcept { return !connection_->handle().lost(); }
+    [[nodiscard]] bool is_victim() const noexcept {
+        return connection_->handle().lost() || connection_->is_victim();
+    }
 
     // A setting says which transaction it is; it goes with the first statement of those who could
     // end it.

@@ -36,6 +36,12 @@ namespace aftertouch::postgres::detail {
     return Errc::database;
 }
 
+/// Whether the server ends a transaction with it for another one's sake: a deadlock, or a conflict
+/// of what both have read and written.
+[[nodiscard]] constexpr bool is_sacrifice(int native_code) noexcept {
+    return native_code == packed("40P01") || native_code == packed("40001");
+}
+
 /// What a caller can do about it; empty where the server's own words say it all.
 [[nodiscard]] constexpr std::string_view advice(Errc code, std::string_view state) noexcept {
     if (state == "42501") {

@@ -12,3 +12,4 @@ void bench_handler();
 void bench_enrichment();
 void bench_windows();
 void bench_open_transaction();
+void bench_writers();

@@ -12,7 +12,8 @@ struct Bench {
 };
 constexpr Bench benches[]{{"capture", bench_capture}, {"drain", bench_drain}, {"pods", bench_pods},
     {"rebuild", bench_rebuild}, {"handler", bench_handler}, {"enrichment", bench_enrichment},
-    {"window", bench_windows}, {"open_transaction", bench_open_transaction}};
+    {"window", bench_windows}, {"open_transaction", bench_open_transaction},
+    {"writers", bench_writers}};
 
 } // namespace
 

@@ -70,9 +70,11 @@ public:
         return !written.empty() && (binary_ ? written.front() != 0 : written.front() == 't');
     }
     /// A `timestamp with time zone` of a binary answer. *Requires* that it is finite.
-    [[nodiscard]] Timestamp time(std::size_t row, std::size_t column) const noexcept {
+    [[nodiscard]] std::chrono::sys_time<std::chrono::microseconds> time(
+        std::size_t row, std::size_t column) const noexcept {
         constexpr std::int64_t first_of_2000 = 946'684'800'000'000; // where PostgreSQL counts from
-        return Timestamp{std::chrono::microseconds{number(row, column) + first_of_2000}};
+        return std::chrono::sys_time{
+            std::chrono::microseconds{number(row, column) + first_of_2000}};
     }
     /// *Requires* an answer in text.
     [[nodiscard]] Cell cell(std::size_t row, std::size_t column, Room& room) const {

@@ -184,6 +184,8 @@ public:
 
     /// The rows of `changes`.
     [[nodiscard]] const std::vector<bench::Item>& look_up(const std::vector<Change>& changes) {
+        rows_.clear();
+        if (changes.empty()) { return rows_; }
         std::string keys = "{";
         for (const Change& change : changes) { keys += std::to_string(change.key) + ','; }
         keys.back() = '}';

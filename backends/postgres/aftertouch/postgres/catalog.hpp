@@ -170,6 +170,7 @@ public:
                 known + ") ORDER BY 1, 2",
             prefix);
         std::vector<StrayTrigger> found;
+        found.reserve(answer.rows());
         for (std::size_t i = 0; i < answer.rows(); ++i) {
             found.push_back({std::string{answer.text(i, 0)}, std::string{answer.text(i, 1)}});
         }

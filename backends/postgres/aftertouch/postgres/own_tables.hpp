@@ -35,6 +35,11 @@ inline constexpr std::string_view log_guard = "log_is_pruned_by_delete";
 /// In the order in which they are made.
 [[nodiscard]] inline const std::vector<OwnTable>& own_tables() {
     const std::vector<std::string> guard = log_guard_sql();
+    constexpr const char* create_log =
+        "CREATE TABLE aftertouch.log (xid xid8 NOT NULL DEFAULT pg_catalog.pg_current_xact_id(), "
+        "seq bigint GENERATED ALWAYS AS IDENTITY, capture integer NOT NULL, op \"char\" NOT NULL, "
+        "at timestamp with time zone NOT NULL DEFAULT pg_catalog.clock_timestamp(), keys integer, "
+        "key text, image text)";
     static const std::vector<OwnTable> tables{
         {"aftertouch.meta",
             {"CREATE TABLE aftertouch.meta (log_id text NOT NULL, layout integer NOT NULL, through "
@@ -45,11 +50,7 @@ inline constexpr std::string_view log_guard = "log_is_pruned_by_delete";
             "aftertouch CASCADE, without "
             "captures."},
         {"aftertouch.log",
-            {"CREATE TABLE aftertouch.log (xid xid8 NOT NULL DEFAULT "
-             "pg_catalog.pg_current_xact_id(), seq bigint GENERATED ALWAYS AS IDENTITY, capture "
-             "integer NOT NULL, op \"char\" NOT NULL, at timestamp with time zone NOT NULL DEFAULT "
-             "pg_catalog.clock_timestamp(), keys integer, key text, image text)",
-                "CREATE INDEX log_position ON aftertouch.log (seq)",
+            {create_log, "CREATE INDEX log_position ON aftertouch.log (seq)",
                 "ALTER TABLE aftertouch.log REPLICA IDENTITY FULL", guard[0], guard[1], guard[2]},
             "The change log: triggers append to it. No constraint that a writer could fail on. "
             "The\n"

@@ -166,7 +166,7 @@ public:
     ///
     /// A handler that neither clears its target (`rebuild_started`) nor sweeps it
     /// (`rebuild_finished`) is told of all changes meanwhile, so that deletions reach it; it must
-    /// read the row.
+    /// read the row: what it adds up would be counted twice.
     void rebuild() {
         wishes_.rebuild();
         runner_.wake();
@@ -175,8 +175,8 @@ public:
     /// Delivers again what is in the log behind `event_id` (of a batch, an error or a status of
     /// this database). Now if it runs, else at the next start.
     ///
-    /// A handler that adds differences counts them twice: `rebuild()` is for those. *Throws*
-    /// `Error` (`invalid_argument`) for a place that the log hasn't, and while a rebuild runs.
+    /// A handler that adds differences counts them twice: `rebuild()` it. *Throws* `Error`
+    /// (`invalid_argument`) for a place that the log hasn't, and while a rebuild runs.
     void rewind(std::string_view event_id) {
         rewind_to(database_.position_of(runner_.capture(), event_id));
     }

@@ -43,14 +43,6 @@ const auto always = at::source<Item>().always();
 
 constexpr std::string_view items = "CREATE TABLE item (id bigint PRIMARY KEY, name text NOT NULL)";
 
-at::Options named(std::string name) {
-    at::Options options;
-    options.name = std::move(name);
-    options.begin = at::Begin::now;
-    options.observer = {};
-    return options;
-}
-
 /// A copy of item that begins anew with each rebuild.
 struct KeepCopy {
     void rebuild_started(std::int64_t, Tx& tx) const { tx.execute("DELETE FROM item_copy"); }

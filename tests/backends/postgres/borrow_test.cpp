@@ -39,26 +39,6 @@ namespace {
 using borrowed::Copy;
 using borrowed::Reading;
 
-struct Finish {
-    void operator()(PGconn* connection) const noexcept { PQfinish(connection); }
-};
-using Own = std::unique_ptr<PGconn, Finish>;
-
-Own connect(const fixture::Place& place) {
-    std::vector<const char*> keywords;
-    std::vector<const char*> values;
-    const at::postgres::Parameters parameters = place.parameters();
-    for (const auto& [keyword, value] : parameters) {
-        keywords.push_back(keyword.c_str());
-        values.push_back(value.c_str());
-    }
-    keywords.push_back(nullptr);
-    values.push_back(nullptr);
-    Own connection{PQconnectdbParams(keywords.data(), values.data(), 0)};
-    REQUIRE(PQstatus(connection.get()) == CONNECTION_OK);
-    return connection;
-}
-
 std::string run(PGconn* connection, const char* sql) {
     const at::postgres::detail::ResultPointer result{PQexec(connection, sql)};
     INFO(sql);
@@ -83,7 +63,7 @@ const Reading reading{1, std::chrono::sys_days{std::chrono::year{2024} / 3 / 4},
 
 TEST_CASE("postgres: a borrowed connection is left as it was, whatever its settings") {
     const fixture::Place place{fixture::Kind::server};
-    const Own own = connect(place);
+    const Own own = connect(place.parameters());
     run(own.get(), odd_settings);
     const std::string before = run(own.get(), session);
     {
@@ -104,7 +84,7 @@ TEST_CASE("postgres: a borrowed connection is left as it was, whatever its setti
 
 TEST_CASE("postgres: what is written through a borrowed connection joins its open transaction") {
     const fixture::Place place{fixture::Kind::server};
-    const Own own = connect(place);
+    const Own own = connect(place.parameters());
     Database database = Database::borrow(own.get());
     database.execute("CREATE TABLE t (n bigint)");
     run(own.get(), "BEGIN");
@@ -117,7 +97,7 @@ TEST_CASE("postgres: what is written through a borrowed connection joins its ope
 
 TEST_CASE("postgres: pipelines over a borrowed connection have connections of their own") {
     const fixture::Place place{fixture::Kind::server};
-    const Own own = connect(place);
+    const Own own = connect(place.parameters());
     run(own.get(), odd_settings);
     Database database = Database::borrow(own.get());
     database.create_table<Reading>();
@@ -158,7 +138,7 @@ TEST_CASE("postgres: pipelines over a borrowed connection have connections of th
 TEST_CASE("postgres: a connection that can't be borrowed as it is, is refused with a sentence") {
     const fixture::Place place{fixture::Kind::server};
     CHECK_THROWS_SAYING(Database::borrow(nullptr), at::Error, "null PGconn");
-    const Own own = connect(place);
+    const Own own = connect(place.parameters());
     run(own.get(), "SET client_encoding = latin1");
     CHECK_THROWS_SAYING(
         Database::borrow(own.get()), at::Error, "another client_encoding than UTF8");
@@ -177,7 +157,7 @@ TEST_CASE("postgres: a connection that can't be borrowed as it is, is refused wi
 
 TEST_CASE("postgres: a borrowed connection that is lost is the application's to open again") {
     const fixture::Place place{fixture::Kind::server};
-    const Own own = connect(place);
+    const Own own = connect(place.parameters());
     Database database = Database::borrow(own.get());
     Database other{place.open()};
     const auto number = one<std::int32_t>(database, "SELECT pg_backend_pid()");

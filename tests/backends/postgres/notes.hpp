@@ -49,14 +49,7 @@ struct Notes {
                       told.push_back(text);
                   }
               },
-              database,
-              [&] {
-                  at::Options options;
-                  options.name = std::move(name);
-                  options.begin = at::Begin::now;
-                  options.observer = {};
-                  return options;
-              }()} {}
+              database, named(std::move(name))} {}
 
     /// What was captured since the last call.
     Texts take() {

@@ -74,16 +74,8 @@ std::string left_behind(Database& pool) {
 
 // What a session has, asked without the library: nothing is set for the question.
 std::string session_settings(const PgBouncer& pool) {
-    std::vector<const char*> keywords;
-    std::vector<const char*> values;
-    const at::postgres::Parameters parameters = pool.parameters();
-    for (const auto& [keyword, value] : parameters) {
-        keywords.push_back(keyword.c_str());
-        values.push_back(value.c_str());
-    }
-    keywords.push_back(nullptr);
-    values.push_back(nullptr);
-    PGconn* connection = PQconnectdbParams(keywords.data(), values.data(), 0);
+    const Own own = connect(pool.parameters());
+    PGconn* const connection = own.get();
     std::string found;
     for (int i = 0; i < 12; ++i) {
         const at::postgres::detail::ResultPointer result{PQexec(connection,
@@ -95,7 +87,6 @@ std::string session_settings(const PgBouncer& pool) {
                                                               : PQerrorMessage(connection);
         if (found.find(text) == std::string::npos) { found += text + '\n'; }
     }
-    PQfinish(connection);
     return found;
 }
 
@@ -125,13 +116,6 @@ Reading reading(std::int64_t id, std::int64_t version) {
     return {id, version, day + std::chrono::microseconds{version},
         0.1 * static_cast<double>(version),
         {std::byte{0}, std::byte{255}, static_cast<std::byte>(version % 256)}};
-}
-
-at::Options named(std::string name) {
-    at::Options options;
-    options.name = std::move(name);
-    options.observer = {};
-    return options;
 }
 
 // Throws for an image that isn't what was written.
@@ -192,8 +176,10 @@ TEST_CASE(
     const std::string before = session_settings(pool.bouncer);
     CHECK(before == "escape 0 4321ms iso_8601 SQL, DMY Asia/Kathmandu\n");
 
-    at::Pipeline touches{at::source<Reading>(), copy, database, named("touches")};
-    at::Pipeline images{at::source<Reading>().images(), look_at, database, named("images")};
+    at::Pipeline touches{
+        at::source<Reading>(), copy, database, named("touches", at::Begin::rebuild)};
+    at::Pipeline images{
+        at::source<Reading>().images(), look_at, database, named("images", at::Begin::rebuild)};
     touches.start();
     images.start();
     std::vector<std::thread> writers;
@@ -234,8 +220,8 @@ TEST_CASE(
         look_at(batch);
         copy(batch, tx);
     };
-    at::Pipeline copies{
-        at::source<Reading>().images(), copy_what_is_right, database, named("copies")};
+    at::Pipeline copies{at::source<Reading>().images(), copy_what_is_right, database,
+        named("copies", at::Begin::rebuild)};
     copies.start();
     for (int round = 0; round < (is_night() ? 100 : 8); ++round) {
         direct.transaction([&](Tx& tx) {

@@ -41,7 +41,8 @@ public:
         : name_{std::move(name)} {
         at::postgres::Parameters parameters = shop.place.parameters();
         parameters.insert(parameters.end(), more.begin(), more.end());
-        connect(parameters);
+        connection_ = connect(parameters);
+        PQsetNoticeReceiver(connection_.get(), [](void*, const PGresult*) {}, nullptr);
     }
 
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -103,20 +104,6 @@ public:
     }
 
 private:
-    void connect(const at::postgres::Parameters& parameters) {
-        std::vector<const char*> keywords;
-        std::vector<const char*> values;
-        for (const auto& [keyword, value] : parameters) {
-            keywords.push_back(keyword.c_str());
-            values.push_back(value.c_str());
-        }
-        keywords.push_back(nullptr);
-        values.push_back(nullptr);
-        connection_.reset(PQconnectdbParams(keywords.data(), values.data(), 0));
-        if (PQstatus(connection_.get()) != CONNECTION_OK) { fail("can't connect"); }
-        PQsetNoticeReceiver(connection_.get(), [](void*, const PGresult*) {}, nullptr);
-    }
-
     [[noreturn]] void fail(const std::string& what) const {
         throw std::runtime_error{"session " + name_ + ", " + statement_ + ": " + what};
     }
@@ -132,7 +119,7 @@ private:
     }
 
     std::string name_;
-    std::unique_ptr<PGconn, decltype(&PQfinish)> connection_{nullptr, &PQfinish};
+    Own connection_;
     std::string statement_;
     std::string message_;
 };

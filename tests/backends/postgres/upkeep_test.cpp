@@ -29,14 +29,6 @@ namespace {
 
 using kept::Item;
 
-at::Options named(std::string name) {
-    at::Options options;
-    options.name = std::move(name);
-    options.begin = at::Begin::now;
-    options.observer = {};
-    return options;
-}
-
 struct Following {
     std::atomic<std::int64_t> changes{0};
     std::atomic<std::int64_t> rebuilt{0};

@@ -70,7 +70,7 @@ public:
 
     /// The end of the log now.
     [[nodiscard]] Position head() {
-        const Answer answer = connection_->ask(dialect::head());
+        const Answer answer = connection_->ask_own(dialect::head(), {});
         require_fresh(answer.flag(0, 2));
         facts_.last = answer.number(0, 1);
         return {snapshot(answer.text(0, 0)), facts_.last, {}};
@@ -171,7 +171,7 @@ private:
         const auto [xids, numbers] = marks_.arrays();
         const auto limit = static_cast<std::int64_t>(wanted);
         values_.assign({text(at.seen.text()), text(xids), text(numbers), integer(limit)});
-        answer_.emplace(connection_->ask(new_window_, values_, Format::binary));
+        answer_.emplace(connection_->ask_own(new_window_, values_, Format::binary));
         if (answer_->rows() == 0) { // there is no row in aftertouch.meta
             note({{}, false, facts_.last, true});
             at.window = Position::Window{at.seen, at.last, 0, 0};

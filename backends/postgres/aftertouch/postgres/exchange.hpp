@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -65,36 +66,41 @@ public:
 
     /// One statement.
     template <class Values>
-    [[nodiscard]] Answer one(std::string_view sql, const Values& values, Format format) {
+    [[nodiscard]] Answer one(std::string_view sql, const Values& values) {
         arguments_.assign(values);
-        if (sessionless_) { return plain(sql, format); }
+        if (sessionless_) { return plain(sql); }
         const bool known = names_.find(sql) != nullptr;
         const bool alone = handle_.idle();
         try {
-            return run_prepared(sql, format);
+            return run_prepared(sql);
         } catch (const Error& error) {
             if (!known || !is_outdated(error)) { throw; }
             forget(sql);
             if (!alone) { refuse_outdated(error, sql); }
         }
-        return run_prepared(sql, format);
+        return run_prepared(sql);
     }
 
-    /// Several in one flush: where one fails, the server skips those behind it, and its error is
-    /// thrown.
+    /// Several in one flush, of the library's own: where one fails, the server skips those behind
+    /// it, and its error is thrown. *Requires* that none of them is a COPY.
     [[nodiscard]] std::vector<Answer> together(const std::vector<Request>& requests) {
         std::vector<std::string> names;
         names.reserve(requests.size());
-        for (const Request& request : requests) {
-            names.push_back(sessionless_ ? std::string{} : prepared(request.sql));
+        flush_.resize(std::max(flush_.size(), requests.size()));
+        // All that can refuse comes in front: a pipeline that is begun must be ended.
+        for (std::size_t i = 0; i < requests.size(); ++i) {
+            flush_[i].assign(requests[i].values);
+            refuse_nul(requests[i].sql);
+            names.push_back(sessionless_ ? std::string{} : prepared(requests[i].sql));
         }
         std::vector<detail::ResultPointer> results = exchange(requests, names);
         std::vector<Answer> answers;
+        answers.reserve(requests.size());
         for (std::size_t i = 0; i < requests.size(); ++i) {
             try {
                 answers.push_back(checked(results[i].release(), requests[i].sql));
             } catch (const Error& error) {
-                if (!is_outdated(error)) { throw; }
+                if (sessionless_ || !is_outdated(error)) { throw; }
                 forget(requests[i].sql);
                 refuse_outdated(error, requests[i].sql);
             }
@@ -119,31 +125,30 @@ private:
                                             "parameter"};
     }
 
-    [[nodiscard]] Answer plain(std::string_view sql, Format format) {
+    [[nodiscard]] Answer plain(std::string_view sql) {
         refuse_nul(sql);
         return checked(PQexecParams(handle_.get(), std::string{sql}.c_str(), arguments_.size(),
-                           nullptr, arguments_.data(), nullptr, nullptr, static_cast<int>(format)),
+                           nullptr, arguments_.data(), nullptr, nullptr, 0),
             sql);
     }
-    [[nodiscard]] Answer run_prepared(std::string_view sql, Format format) {
+    [[nodiscard]] Answer run_prepared(std::string_view sql) {
         const std::string& name = prepared(sql);
         return checked(PQexecPrepared(handle_.get(), name.c_str(), arguments_.size(),
-                           arguments_.data(), nullptr, nullptr, static_cast<int>(format)),
+                           arguments_.data(), nullptr, nullptr, 0),
             sql);
     }
 
     // In a pipeline.
-    [[nodiscard]] bool send(const Request& request, const std::string& name) {
+    [[nodiscard]] bool send(
+        const Request& request, const std::string& name, const Arguments& arguments) {
         PGconn* const server = handle_.get();
-        arguments_.assign(request.values);
         const int format = static_cast<int>(request.format);
         if (!name.empty()) {
-            return PQsendQueryPrepared(server, name.c_str(), arguments_.size(), arguments_.data(),
+            return PQsendQueryPrepared(server, name.c_str(), arguments.size(), arguments.data(),
                        nullptr, nullptr, format) == 1;
         }
-        refuse_nul(request.sql);
-        return PQsendQueryParams(server, std::string{request.sql}.c_str(), arguments_.size(),
-                   nullptr, arguments_.data(), nullptr, nullptr, format) == 1;
+        return PQsendQueryParams(server, std::string{request.sql}.c_str(), arguments.size(),
+                   nullptr, arguments.data(), nullptr, nullptr, format) == 1;
     }
 
     // A result a request, null or aborted behind the first that failed.
@@ -152,7 +157,7 @@ private:
         PGconn* const server = handle_.get();
         bool sent = PQenterPipelineMode(server) == 1;
         for (std::size_t i = 0; i < requests.size(); ++i) {
-            sent = sent && send(requests[i], names[i]);
+            sent = sent && send(requests[i], names[i], flush_[i]);
         }
         sent = sent && PQpipelineSync(server) == 1;
         std::vector<detail::ResultPointer> results;
@@ -238,7 +243,8 @@ private:
     bool is_victim_ = false;
     std::string local_settings_ = settings_sql(true, options_.lock_timeout);
     StatementNames names_;
-    Arguments arguments_; // of the statement in hand
+    Arguments arguments_;          // of the statement in hand
+    std::vector<Arguments> flush_; // of those that go together
 };
 
 } // namespace aftertouch::postgres

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
@@ -57,21 +56,30 @@ public:
                                   "transaction()"};
         }
         begin_with_next(sql);
-        static_cast<void>(ask_together({}));
+        try {
+            send_beginning();
+        } catch (...) {
+            roll_back();
+            throw;
+        }
     }
-    /// The same in one flush with the statement that comes next. Until then there is nothing to
-    /// roll back.
+    /// The same in one flush with the statement of ours that comes next, or in front of a caller's.
+    /// Until then there is nothing to roll back.
     void begin_with_next(std::string_view sql) {
         exchange_.forget_victim();
         beginning_.push_back({sql});
         if (sessionless()) { beginning_.push_back({exchange_.local_settings()}); }
     }
-    /// Runs a statement in front of the next one, in one flush with it.
+    /// Runs a statement in front of the next one, in the same way.
     void run_with_next(std::string_view sql, std::vector<Value> values) {
         beginning_.push_back({sql, std::move(values)});
     }
     /// Leaves out what was to go in front of the next statement.
     void forget_beginning() noexcept { beginning_.clear(); }
+    /// Sends it now.
+    void send_beginning() {
+        if (!beginning_.empty()) { static_cast<void>(ask_together({})); }
+    }
     /// Commits what `require_transaction` protects.
     void commit() {
         run("COMMIT");
@@ -90,7 +98,7 @@ public:
     /// Whether the server has ended the transaction that was begun last for another one's sake.
     [[nodiscard]] bool is_victim() const noexcept { return exchange_.is_victim(); }
     [[nodiscard]] bool in_transaction() const noexcept {
-        return handle().in_transaction() || !beginning_.empty();
+        return handle().in_transaction() || (handle().idle() && !beginning_.empty());
     }
     /// While this is on, a statement outside of a transaction is refused: what is written behind a
     /// COMMIT of the caller's would stay although its batch fails (K1).
@@ -98,30 +106,30 @@ public:
 
     /// Runs one statement.
     template <class Values>
-    [[nodiscard]] Answer ask(
-        std::string_view sql, const Values& values, Format format = Format::text) {
+    [[nodiscard]] Answer ask(std::string_view sql, const Values& values) {
         require_order();
+        send_beginning();
         ++asked_;
-        if (!beginning_.empty()) {
-            return std::move(
-                ask_together({Request{sql, {values.begin(), values.end()}, format}}).front());
-        }
-        return exchange_.one(sql, values, format);
+        return exchange_.one(sql, values);
     }
     [[nodiscard]] Answer ask(std::string_view sql) { return ask(sql, std::span<const Value>{}); }
 
-    /// Runs statements in one flush: where one fails, the server skips those behind it. *Throws*
-    /// what the first that failed says.
-    [[nodiscard]] std::vector<Answer> ask_together(std::vector<Request> requests) {
+    /// Runs statements of the library's own in one flush: where one fails, the server skips those
+    /// behind it. *Throws* what the first that failed says.
+    [[nodiscard]] std::vector<Answer> ask_together(const std::vector<Request>& requests) {
         require_order();
         ++asked_;
-        const std::size_t in_front = beginning_.size();
-        requests.insert(requests.begin(), std::make_move_iterator(beginning_.begin()),
-            std::make_move_iterator(beginning_.end()));
-        beginning_.clear();
-        std::vector<Answer> answers = exchange_.together(requests);
-        answers.erase(answers.begin(), answers.begin() + static_cast<std::ptrdiff_t>(in_front));
+        std::vector<Request> all = std::exchange(beginning_, {});
+        const auto in_front = static_cast<std::ptrdiff_t>(all.size());
+        all.insert(all.end(), requests.begin(), requests.end());
+        std::vector<Answer> answers = exchange_.together(all);
+        answers.erase(answers.begin(), answers.begin() + in_front);
         return answers;
+    }
+    /// One of them, in one flush with what is to go in front of it.
+    [[nodiscard]] Answer ask_own(
+        std::string_view sql, std::vector<Value> values, Format format = Format::text) {
+        return std::move(ask_together({{sql, std::move(values), format}}).front());
     }
 
     /// Runs one statement and says how many rows it inserted, updated or deleted.
@@ -179,9 +187,11 @@ public:
         if (!sessionless() || !handle().idle() || transaction_required_) {
             return ask(sql, values);
         }
-        begin_with_next("BEGIN");
+        begin("BEGIN");
         try {
-            return ask_and_commit(sql, values);
+            Answer answer = ask(sql, values);
+            run("COMMIT");
+            return answer;
         } catch (...) {
             roll_back();
             throw;
@@ -192,18 +202,20 @@ public:
     /// wrote.
     std::int64_t run_all(std::string_view sql) {
         require_order();
+        send_beginning();
         ++asked_;
-        if (!beginning_.empty()) { static_cast<void>(ask_together({})); }
         return noted(exchange_.simple(sql));
     }
 
     /// libpq's own handle, for a caller who does with it what isn't known here.
     [[nodiscard]] PGconn* native() {
+        send_beginning();
         ++asked_;
         native_ = true;
-        if (!beginning_.empty()) { static_cast<void>(ask_together({})); }
         return handle().get();
     }
+    /// Whether `native` was called: what the handle is used for isn't known from then on.
+    [[nodiscard]] bool is_given_away() const noexcept { return native_; }
     /// Rises with each statement, and always once `native` was called.
     [[nodiscard]] std::uint64_t asked() noexcept { return native_ ? ++asked_ : asked_; }
 
@@ -217,7 +229,8 @@ private:
     }
 
     void require_order() const {
-        if (transaction_required_ && !in_transaction() && !handle().lost()) {
+        // In a transaction that has failed the server itself refuses all but a ROLLBACK.
+        if (transaction_required_ && handle().idle() && beginning_.empty()) {
             throw Error{Errc::transaction_lost,
                 handle().name() +
                     ": the transaction has ended, by an error before or a COMMIT or "

@@ -159,9 +159,10 @@ public:
         ++asked_;
     }
 
-    [[nodiscard]] Transaction& transaction() noexcept {
+    [[nodiscard]] Transaction& transaction() {
         connection_->run_with_next(
             "SELECT set_config('aftertouch.batch', $1, true)", {Value{Cell::text(batch_)}});
+        if (connection_->is_given_away()) { connection_->send_beginning(); }
         asked_ = connection_->asked();
         return transaction_;
     }

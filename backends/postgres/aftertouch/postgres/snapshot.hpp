@@ -54,7 +54,7 @@ public:
         limit_ = limit;
         values_.assign({Value{Cell::integer(static_cast<std::int64_t>(limit))}});
         values_.insert(values_.end(), last.begin(), last.end());
-        page_.emplace(connection_->ask(last.empty() ? first_page_ : next_page_, values_));
+        page_.emplace(connection_->ask_own(last.empty() ? first_page_ : next_page_, values_));
         std::optional<Snapshot> shown = Snapshot::from(page_->text(0, 0));
         if (!shown || !page_->flag(0, 2)) {
             throw Error{Errc::transaction_lost,
@@ -94,7 +94,7 @@ public:
         for (std::size_t i = 0; i < keys.size(); ++i) { arrays[i % parts].add(keys[i]); }
         values_.clear();
         for (ArrayWriter& array : arrays) { values_.emplace_back(Cell::text(array.take())); }
-        const Answer answer = connection_->ask(fetch_, values_);
+        const Answer answer = connection_->ask_own(fetch_, values_);
         for (std::size_t row = 0; row < answer.rows(); ++row) {
             sink(static_cast<std::size_t>(answer.number(row, 0)) - 1, cells(answer, row, 1));
         }

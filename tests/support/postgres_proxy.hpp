@@ -116,6 +116,9 @@ private:
             listen(descriptor, 16) != 0) {
             throw std::runtime_error{folder + ": can't listen there"};
         }
+        // A pooler is another user.
+        std::filesystem::permissions(folder, std::filesystem::perms{0755});
+        std::filesystem::permissions(at.sun_path, std::filesystem::perms{0777});
         return descriptor;
     }
 

@@ -13,6 +13,7 @@
 
 #include <support/catch.hpp>
 #include <support/pgbouncer.hpp>
+#include <support/postgres_proxy.hpp>
 #include <support/soak.hpp>
 
 #include "server.hpp"
@@ -236,4 +237,33 @@ TEST_CASE(
     copies.stop();
     CHECK(one<std::int64_t>(direct, differing) == 0);
     for (const at::Failure& failure : copies.errors()) { FAIL_CHECK(failure.message); }
+}
+
+TEST_CASE("K6: whatever PgBouncer says when it has lost its server, the connection is lost") {
+    if (skipped()) { return; }
+    Shop shop;
+    const std::string host = at::postgres::detail::value_of(shop.place.parameters(), "host");
+    PostgresProxy server{host};
+    at::postgres::Parameters parameters = shop.place.parameters();
+    for (auto& [keyword, value] : parameters) {
+        if (keyword == "host") { value = server.folder(); }
+    }
+    const PgBouncer bouncer{parameters};
+    Database database{bouncer.parameters()};
+    for (const Cut cut : {Cut::before, Cut::inside, Cut::after}) {
+        for (int n = 1; n <= 12; ++n) {
+            INFO("message " << n << ", " << static_cast<int>(cut));
+            static_cast<void>(database.query(at::type<std::int32_t>, "SELECT 1"));
+            server.arm(n, cut);
+            try {
+                database.transaction([&](Tx& tx) {
+                    for (int i = 0; i < 4; ++i) { tx.execute("SELECT 1"); }
+                });
+            } catch (const at::Error& error) {
+                CAPTURE(error.what());
+                CHECK(error.code() == at::Errc::connection_lost);
+            }
+            server.disarm();
+        }
+    }
 }

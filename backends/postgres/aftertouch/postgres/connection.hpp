@@ -44,11 +44,21 @@ using ResultPointer = std::unique_ptr<PGresult, Clear>;
     return text == nullptr ? std::string{} : std::string{text};
 }
 
+/// Whether the server ends the connection behind this answer. A pooler names no severity but the
+/// one for people.
+[[nodiscard]] inline bool is_fatal(const PGresult* result) {
+    std::string severity = field(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+    if (severity.empty()) { severity = field(result, PG_DIAG_SEVERITY); }
+    return severity == "FATAL" || severity == "PANIC";
+}
+
 /// The server's error as a sentence without a row's values.
 [[nodiscard]] inline Error error_of(
     const PGresult* result, std::string_view where, std::string_view sql) {
     const std::string state = field(result, PG_DIAG_SQLSTATE);
-    const Errc code = errc_of(state);
+    // With a protocol violation PgBouncer says that it has lost its server: then it hangs up.
+    const bool hangs_up = state == "08P01" && is_fatal(result);
+    const Errc code = hangs_up ? Errc::connection_lost : errc_of(state);
     std::string sentence{where};
     sentence += ": PostgreSQL says ";
     sentence += says_no_value(state) ? field(result, PG_DIAG_MESSAGE_PRIMARY)
@@ -68,12 +78,6 @@ using ResultPointer = std::unique_ptr<PGresult, Clear>;
 /// Whether it is an error that the server told.
 [[nodiscard]] inline bool is_told(const PGresult* result) {
     return PQresultErrorField(result, PG_DIAG_SQLSTATE) != nullptr;
-}
-
-/// Whether the server ends the connection behind this answer.
-[[nodiscard]] inline bool is_fatal(const PGresult* result) {
-    const std::string severity = field(result, PG_DIAG_SEVERITY_NONLOCALIZED);
-    return severity == "FATAL" || severity == "PANIC";
 }
 
 /// Whether an error says that an object of the database isn't there.
@@ -274,7 +278,8 @@ private:
         const std::string text = detail::redacted(raw, parameters_);
         bool passes = text.find("FATAL:") == std::string::npos;
         for (const char* words :
-            {"starting up", "shutting down", "too many", "recovery", "slots"}) {
+            {"starting up", "shutting down", "too many", "recovery", "slots", "no more connections",
+                "try again later", "cannot connect to server", "server connection"}) {
             passes = passes || text.find(words) != std::string::npos;
         }
         return Error{passes ? Errc::connection_lost : Errc::database,

@@ -18,6 +18,7 @@
 #include <aftertouch/capture.hpp>
 #include <aftertouch/change.hpp>
 #include <aftertouch/checkpoint.hpp>
+#include <aftertouch/error.hpp>
 #include <aftertouch/fixed_string.hpp>
 #include <aftertouch/key.hpp>
 #include <aftertouch/script.hpp>
@@ -54,6 +55,14 @@ enum class Usable {
     return names[static_cast<std::size_t>(usable)];
 }
 
+/// Why a handler can't help what it throws.
+enum class Excuse {
+    none,     ///< it is the handler's own error
+    conflict, ///< what others did at the same time ended the transaction: a deadlock, a table that
+              ///< was changed under a statement. A new try may pass
+    lost      ///< the connection is gone
+};
+
 namespace detail {
 struct RejectChange {
     bool operator()(const LogRow&) const { return false; }
@@ -76,7 +85,8 @@ struct RebuildRead {
 /// A pipeline's own connection. One thread at a time uses it, but for `wake` and `interrupt`.
 template <class S>
 concept BackendSession = requires(S& session, const S& asked, const typename S::Position& position,
-    std::vector<Value>& last, std::string_view text, std::span<const Value> keys) {
+    std::vector<Value>& last, std::string_view text, std::span<const Value> keys,
+    const Error* thrown) {
     typename S::Transaction;
     // Installs or compares; says whether something was changed. Everything below wants it called
     // first.
@@ -123,9 +133,9 @@ concept BackendSession = requires(S& session, const S& asked, const typename S::
     session.roll_back();
     session.count_attempt(std::int64_t{});
 
-    // Whether a handler can't help what it throws: its connection is gone, or the database has
-    // ended its transaction for another one's sake (a deadlock).
-    { asked.is_victim() } -> std::same_as<bool>;
+    // What excuses a step that threw, `thrown` where that was an Error: it is the conflict itself,
+    // or the transaction was ended by one. A conflict that a savepoint has undone excuses nothing.
+    { asked.excuse(thrown) } -> std::same_as<Excuse>;
 
     // On any thread.
     session.wake();

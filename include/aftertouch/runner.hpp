@@ -53,10 +53,8 @@ public:
         tracker_.forget_doubt();
         try {
             return do_step(step, cycle);
-        } catch (...) {
-            const bool victim = session_ && session_->is_victim();
-            return trouble_.caught(
-                {step, tracker_.in_doubt(), session_.aborted() || victim, tracker_.version()});
+        } catch (const Error& error) { return caught(step, &error); } catch (...) {
+            return caught(step, nullptr);
         }
     }
 
@@ -75,6 +73,12 @@ public:
     /// @}
 
 private:
+    [[nodiscard]] Happened caught(Step step, const Error* thrown) noexcept {
+        return trouble_.caught({batch_.threw_in_handler() ? Step::handle : step,
+            tracker_.in_doubt(), session_.aborted(), tracker_.version(),
+            session_ ? session_->excuse(thrown) : Excuse::none});
+    }
+
     [[nodiscard]] Happened do_step(Step step, Cycle& cycle) {
         switch (step) {
             case Step::open: return open(cycle);
@@ -151,9 +155,8 @@ private:
             return drifted(to_text(found));
         }
         const bool any = batch_.read(*session_, tracker_.checkpoint(), tracker_.position());
-        // Asked behind it, and in its transaction: so nothing was pruned under the reading (P5).
-        // The stored checkpoint may have gone on in another process, or the log is another one now:
-        // `open` looks at both.
+        // Asked behind it, in its transaction: so nothing was pruned under the reading (P5). The
+        // checkpoint may have gone on elsewhere, or the log be another one: `open` looks at both.
         if (session_->usable(tracker_.position()) != Usable::yes) {
             batch_.drop();
             return Happened::drifted;
@@ -234,9 +237,7 @@ private:
         SessionRequest request{options_.name, capture_, batch_.source().order(),
             options_.skip_own_changes, options_.schema};
         for (const std::size_t part : capture_.table.key) {
-            const bool there =
-                std::find(request.order.begin(), request.order.end(), part) != request.order.end();
-            if (!there) { request.order.push_back(part); }
+            if (std::ranges::count(request.order, part) == 0) { request.order.push_back(part); }
         }
         session_.hold(database_.open_session(request, wishes_.stopping()));
     }
@@ -267,6 +268,7 @@ private:
     void commit(const Checkpoint& next) {
         tracker_.commit(*session_, next);
         pace_.recovered();
+        trouble_.recovered();
     }
 
     [[nodiscard]] Happened drifted(std::string what) {

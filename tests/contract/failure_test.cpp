@@ -186,6 +186,46 @@ TEST_CASE(
     CHECK(calls == 1);
 }
 
+namespace {
+
+/// Is told of rebuilds, and may refuse them.
+struct Rebuilt {
+    std::atomic<int>* told;
+    std::atomic<bool>* broken;
+
+    void operator()(const at::Batch<Order>&, Tx&) const {}
+    void rebuild_started(std::int64_t, Tx&) const {
+        ++*told;
+        if (*broken) { throw at::Error{at::Errc::busy, "my own queue is full"}; }
+    }
+    void rebuild_finished(std::int64_t, Tx&) const {}
+};
+
+} // namespace
+
+TEST_CASE("F1: what rebuild_started throws is a failure of the handler too", "[threads]") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    std::atomic<int> told{0};
+    std::atomic<bool> broken{false};
+    at::Pipeline pipeline{at::source<Order>(), Rebuilt{&told, &broken}, shop, quiet("copy")};
+    pipeline.start();
+    REQUIRE(pipeline.await_idle(30s) == at::Awaited::idle);
+    broken = true;
+    pipeline.rebuild();
+    CHECK(pipeline.await_idle(30s) == at::Awaited::stopped);
+    CHECK(told == 2);
+    REQUIRE(pipeline.errors().size() == 1);
+    CHECK(pipeline.errors().front().message == "my own queue is full");
+    broken = false;
+    pipeline.start();
+    CHECK(pipeline.await_idle(30s) == at::Awaited::idle);
+    CHECK(told == 3);
+}
+
 TEST_CASE("F1: start throws what installing finds, and keeps it") {
     const Kind kind = GENERATE(from_range(fixture::all_kinds()));
     INFO(fixture::name(kind));

@@ -135,6 +135,9 @@ public:
         if (options_.skip_own_changes) { session.mark_own_changes(head_); }
     }
 
+    /// Whether what was thrown last came out of the handler; asked once.
+    [[nodiscard]] bool threw_in_handler() noexcept { return std::exchange(in_handler_, false); }
+
     /// The checkpoint that the batch leads to.
     [[nodiscard]] const Checkpoint& next() const noexcept { return next_; }
 
@@ -154,6 +157,7 @@ private:
     // What the handler does must stay inside the transaction that was begun for it (K2).
     template <class Work>
     void in_handler(Session& session, Work work) {
+        in_handler_ = true;
         try {
             const HandlerScope scope{&database_};
             work(session.transaction());
@@ -161,7 +165,10 @@ private:
             // Said below, where the pipeline is known.
             if (error.code() != Errc::transaction_lost || session.intact()) { throw; }
         }
-        if (session.intact()) { return; }
+        if (session.intact()) {
+            in_handler_ = false;
+            return;
+        }
         throw Error{Errc::transaction_lost,
             "the handler of pipeline " + options_.name +
                 " ended the batch's transaction (a COMMIT, a ROLLBACK, or an "
@@ -181,6 +188,7 @@ private:
     std::string event_id_;
     Clock::time_point began_{};
     bool was_rebuilding_ = false;
+    bool in_handler_ = false;
     bool emptied_by_hand_ = false; // as the next rebuild may take it: a truncation was told
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include <aftertouch/backend.hpp>
 #include <aftertouch/cycle.hpp>
 #include <aftertouch/error.hpp>
 
@@ -17,23 +18,30 @@ namespace aftertouch::detail {
 
 /// Where a step stood when it threw.
 struct StepFacts {
-    Step step = Step::stop;
-    bool in_doubt = false;    ///< a commit was sent
-    bool aborted = false;     ///< the handler's time is over, since the pipeline is to stop, or it
-                              ///< can't help what it throws
-    std::int64_t version = 0; ///< of the checkpoint before
+    Step step = Step::stop;       ///< `handle` for all that a handler threw
+    bool in_doubt = false;        ///< a commit was sent
+    bool aborted = false;         ///< the handler's time is over, since the pipeline is to stop
+    std::int64_t version = 0;     ///< of the checkpoint before
+    Excuse excuse = Excuse::none; ///< what the database says of it
 };
 
 class Trouble {
 public:
+    /// How often in succession a conflict excuses a batch: what is tried in vain more often than
+    /// that doesn't come from others (F1).
+    static constexpr int most_conflicts = 10;
+
     [[nodiscard]] const std::exception_ptr& error() const noexcept { return error_; }
     [[nodiscard]] const std::string& message() const noexcept { return message_; }
 
     /// The error, for somebody who starts again or doesn't: nothing is held against a new try.
     [[nodiscard]] std::exception_ptr told() noexcept {
         doubtful_ = nullptr;
+        conflicts_ = 0;
         return error_;
     }
+    /// A transaction was committed.
+    void recovered() noexcept { conflicts_ = 0; }
 
     /// Keeps the exception that is being handled, and says what it means.
     [[nodiscard]] Happened caught(const StepFacts& facts) noexcept {
@@ -60,7 +68,9 @@ public:
     /// shows that the commit hasn't happened: it would fail again for ever (K6).
     void refuse_lost_commit(std::int64_t version) {
         const std::exception_ptr error = std::exchange(doubtful_, nullptr);
-        if (error && doubtful_version_ == version) { std::rethrow_exception(error); }
+        if (!error || doubtful_version_ != version) { return; }
+        is_final_ = true;
+        std::rethrow_exception(error);
     }
 
 private:
@@ -72,22 +82,33 @@ private:
     }
 
     [[nodiscard]] Happened judge(const StepFacts& facts, bool retryable, bool in_doubt) noexcept {
+        const bool is_final = std::exchange(is_final_, false);
         if (facts.in_doubt || in_doubt) {
-            doubtful_ = retryable ? nullptr : error_;
+            doubtful_ = retryable && may_come_again(facts.excuse) ? nullptr : error_;
             doubtful_version_ = facts.version;
             return Happened::in_doubt;
         }
         // A handler's errors are its own, unless it was told to stop, or can't help them.
+        bool passes = retryable && !is_final;
         if (facts.step == Step::handle) {
-            return facts.aborted ? Happened::trouble : Happened::error;
+            passes =
+                facts.aborted || (facts.excuse != Excuse::none && may_come_again(facts.excuse));
         }
-        return retryable ? Happened::trouble : Happened::error;
+        return passes ? Happened::trouble : Happened::error;
+    }
+
+    [[nodiscard]] bool may_come_again(Excuse excuse) noexcept {
+        if (excuse != Excuse::conflict || ++conflicts_ <= most_conflicts) { return true; }
+        conflicts_ = 0;
+        return false;
     }
 
     std::exception_ptr error_;
     std::string message_;
     std::exception_ptr doubtful_; // of a commit that failed for good, if it didn't happen
     std::int64_t doubtful_version_ = 0;
+    bool is_final_ = false; // it was shown to be lost, and is thrown again
+    int conflicts_ = 0;     // since the last commit
 };
 
 } // namespace aftertouch::detail

@@ -75,7 +75,7 @@ TEST_CASE(
     waiting.other.execute("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE "
                           "datname = current_database() AND pid <> pg_backend_pid()");
     CHECK_FALSE(waiting.session->wait(1ms)); // it doesn't wait on a connection that is gone
-    CHECK(waiting.session->is_victim());
+    CHECK(waiting.session->excuse(nullptr) == at::Excuse::lost);
     waiting.session->wake();
     CHECK(waiting.session->wait(1h));
     waiting.session->bring_up();

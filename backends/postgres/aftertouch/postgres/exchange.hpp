@@ -47,9 +47,14 @@ public:
     [[nodiscard]] bool sessionless() const noexcept { return sessionless_; }
     /// What a transaction needs then behind its BEGIN.
     [[nodiscard]] const std::string& local_settings() const noexcept { return local_settings_; }
-    /// Whether the server has ended a transaction for another one's sake since `forget_victim`.
-    [[nodiscard]] bool is_victim() const noexcept { return is_victim_; }
-    void forget_victim() noexcept { is_victim_ = false; }
+    /// Whether a statement since `forget_conflict` met a conflict with others, and `thrown` is that
+    /// error, or the transaction has failed by it.
+    [[nodiscard]] bool in_conflict(const Error* thrown) const noexcept {
+        const bool has_failed = PQtransactionStatus(handle_.get()) == PQTRANS_INERROR;
+        return (met_conflict_ && thrown != nullptr && is_conflict(*thrown)) ||
+               (failed_by_conflict_ && has_failed);
+    }
+    void forget_conflict() noexcept { met_conflict_ = failed_by_conflict_ = false; }
 
     /// Connects again; nothing of the old connection is left.
     void reconnect() {
@@ -188,7 +193,9 @@ private:
         switch (PQresultStatus(result.get())) {
             case PGRES_COMMAND_OK:
             case PGRES_TUPLES_OK:
-            case PGRES_EMPTY_QUERY: return Answer{std::move(result)};
+            case PGRES_EMPTY_QUERY:
+                failed_by_conflict_ = false; // or a savepoint has undone it
+                return Answer{std::move(result)};
             case PGRES_COPY_IN:
             case PGRES_COPY_OUT:
             case PGRES_COPY_BOTH:
@@ -199,7 +206,7 @@ private:
             default: break;
         }
         const Error error = handle_.error_of(result.get(), sql);
-        is_victim_ = is_victim_ || detail::is_sacrifice(error.native_code());
+        note(error);
         // No answer, or the last one: what would come next on this connection isn't known.
         if (!result || detail::is_fatal(result.get())) { handle_.close(); }
         throw Error{error};
@@ -231,16 +238,32 @@ private:
         return error.native_code() == detail::packed("0A000") ||
                error.native_code() == detail::packed("26000");
     }
-    [[noreturn]] void refuse_outdated(const Error& error, std::string_view sql) const {
-        throw Error{Errc::interrupted,
+    [[noreturn]] void refuse_outdated(const Error& error, std::string_view sql) {
+        const Error once_more{Errc::interrupted,
             handle_.name() + ": a table was changed under a prepared statement: once more",
             {.native_code = error.native_code(), .statement = std::string{sql}}};
+        note(once_more);
+        throw Error{once_more};
+    }
+
+    // ------------------------------------------------------------------- what others do meanwhile
+
+    [[nodiscard]] static bool is_conflict(const Error& error) noexcept {
+        return detail::is_sacrifice(error.native_code()) ||
+               (error.code() == Errc::interrupted && is_outdated(error));
+    }
+    // What a transaction that has failed already answers isn't why it failed.
+    void note(const Error& error) noexcept {
+        if (error.native_code() == detail::packed("25P02")) { return; }
+        failed_by_conflict_ = is_conflict(error);
+        met_conflict_ = met_conflict_ || failed_by_conflict_;
     }
 
     Options options_;
     Handle handle_;
     bool sessionless_ = false;
-    bool is_victim_ = false;
+    bool met_conflict_ = false;
+    bool failed_by_conflict_ = false;
     std::string local_settings_ = settings_sql(true, options_.lock_timeout);
     StatementNames names_;
     Arguments arguments_;          // of the statement in hand

@@ -66,7 +66,7 @@ public:
     /// The same in one flush with the statement of ours that comes next, or in front of a caller's.
     /// Until then there is nothing to roll back.
     void begin_with_next(std::string_view sql) {
-        exchange_.forget_victim();
+        exchange_.forget_conflict();
         beginning_.push_back({sql});
         if (sessionless()) { beginning_.push_back({exchange_.local_settings()}); }
     }
@@ -95,8 +95,11 @@ public:
             // Whether it is over is what counts: the connection is gone, or says so next.
         }
     }
-    /// Whether the server has ended the transaction that was begun last for another one's sake.
-    [[nodiscard]] bool is_victim() const noexcept { return exchange_.is_victim(); }
+    /// Whether the transaction that was begun last met a conflict with others, and `thrown` is that
+    /// error, or the transaction has failed by it.
+    [[nodiscard]] bool in_conflict(const Error* thrown) const noexcept {
+        return exchange_.in_conflict(thrown);
+    }
     [[nodiscard]] bool in_transaction() const noexcept {
         return handle().in_transaction() || (handle().idle() && !beginning_.empty());
     }

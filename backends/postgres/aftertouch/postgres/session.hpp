@@ -166,8 +166,9 @@ public:
         asked_ = connection_->asked();
         return transaction_;
     }
-    [[nodiscard]] bool is_victim() const noexcept {
-        return connection_->handle().lost() || connection_->is_victim();
+    [[nodiscard]] Excuse excuse(const Error* thrown) const noexcept {
+        if (connection_->handle().lost()) { return Excuse::lost; }
+        return connection_->in_conflict(thrown) ? Excuse::conflict : Excuse::none;
     }
 
     // A setting says which transaction it is; it goes with the first statement of those who could

@@ -173,7 +173,7 @@ public:
     }
 
     [[nodiscard]] Transaction& transaction() noexcept { return transaction_; }
-    [[nodiscard]] bool is_victim() const noexcept { return false; }
+    [[nodiscard]] Excuse excuse(const Error*) const noexcept { return Excuse::none; }
 
     [[nodiscard]] bool intact() {
         if (!connection_->handle().in_transaction()) { return false; }

@@ -101,9 +101,11 @@ concept BackendSession = requires(S& session, const S& asked, const typename S::
     { position == position } -> std::same_as<bool>;
     { position < position } -> std::same_as<bool>;
 
-    // Outside a transaction: the checkpoint, and whether there is a change behind a position
-    // (nothing: there is; else how far there is none).
+    // Outside a transaction: the checkpoint, what it is of, and whether there is a change behind a
+    // position (nothing: there is; else how far there is none).
     { session.load() } -> std::same_as<std::optional<StoredCheckpoint>>;
+    // The name of the capture whose `log()` this is; empty where none of them is installed here.
+    { session.capture_of(text) } -> std::same_as<std::string>;
     { session.poll(position) } -> std::same_as<std::optional<typename S::Position>>;
 
     // One batch. `drift` names what isn't as it should be any more; `usable` is asked behind the

@@ -19,7 +19,8 @@ enum class Moment {
     started,
     installed,             ///< triggers or tables were created or replaced
     checkpoint_unreadable, ///< the stored text doesn't parse; a rebuild follows
-    checkpoint_unusable,   ///< of another log, or behind what was pruned; a rebuild follows
+    checkpoint_unusable,   ///< of another log or capture, or behind what was pruned; a rebuild
+                           ///< follows
     rebuild_started,
     rebuild_page,
     rebuild_finished,

@@ -234,15 +234,44 @@ TEST_CASE("two sources under one pipeline name don't rebuild each other for ever
     add_order(shop, 1);
     Pipeline first{at::source<Order>(), OnBatch{copy_rows}, shop, quiet("copy")};
     first.drain();
+    Told told;
+    at::Options options = quiet("copy");
+    options.observer = told.observer();
     Pipeline second{at::source<Order>().named("orders"),
-        OnBatch{[](const at::Batch<Order>&, Tx&) {}}, shop, quiet("copy")};
+        OnBatch{[](const at::Batch<Order>&, Tx&) {}}, shop, options};
     second.drain();
+    REQUIRE(told.times(at::Moment::checkpoint_unusable) == 1);
+    CHECK(told.says("is of capture order, and the source is captured as orders"));
+    CHECK(told.says("every record is handed over again"));
+    CHECK(told.says("give each its own Options::name"));
     add_order(shop, 2);
     CHECK_THROWS_SAYING(first.drain(), at::Error, "give each its own Options::name");
     second.drain();
     CHECK(count(shop, "copy") == 1);
     first.drain(); // on demand it takes the name back
     CHECK(count(shop, "copy") == 2);
+}
+
+TEST_CASE("P5: a pipeline whose source is captured otherwise than before says so, and rebuilds") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    add_order(shop, 1);
+    {
+        Pipeline touches{at::source<Order>(), OnBatch{copy_rows}, shop, quiet("copy")};
+        touches.drain();
+    }
+    Told told;
+    Diary diary;
+    at::Options options = quiet("copy");
+    options.observer = told.observer();
+    ImagePipeline images{at::source<Order>().images(), diary.handler(), shop, options};
+    images.drain();
+    CHECK(diary.changes() == Texts{"P1"});
+    REQUIRE(told.times(at::Moment::checkpoint_unusable) == 1);
+    CHECK(told.says("is of capture order, and the source is captured as order_images"));
 }
 
 TEST_CASE("an application's writes wait for a batch in memory and never join its transaction",

@@ -167,6 +167,11 @@ public:
         const std::lock_guard guard{mutex_};
         return std::count(moments_.begin(), moments_.end(), moment);
     }
+    [[nodiscard]] bool says(std::string_view words) const {
+        const Texts all = lines();
+        return std::ranges::any_of(
+            all, [&](const std::string& line) { return line.find(words) != std::string::npos; });
+    }
     [[nodiscard]] Texts lines() const {
         const std::lock_guard guard{mutex_};
         return lines_;

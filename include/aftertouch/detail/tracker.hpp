@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <aftertouch/backend.hpp>
@@ -77,7 +78,8 @@ public:
             found->log != session.log() ? Usable::other_log : session.usable(*position);
         checkpoint_ = std::move(*found);
         if (usable != Usable::yes) {
-            reporter_.tell(Moment::checkpoint_unusable, name(usable));
+            reporter_.tell(
+                Moment::checkpoint_unusable, why_unusable(session, usable, checkpoint_.log));
             checkpoint_.rebuild.running = false;
             return false;
         }
@@ -135,6 +137,17 @@ public:
     }
 
 private:
+    [[nodiscard]] static std::string why_unusable(
+        Session& session, Usable usable, const std::string& log) {
+        constexpr std::string_view rebuild = ": every record is handed over again";
+        const std::string other = usable == Usable::other_log ? session.capture_of(log) : "";
+        if (other.empty()) { return std::string{name(usable)}.append(rebuild); }
+        return ("the checkpoint is of capture " + other + ", and the source is captured as " +
+                session.capture_of(session.log()))
+            .append(rebuild)
+            .append("; if it is another pipeline's, give each its own Options::name");
+    }
+
     [[noreturn]] void refuse_shared_name() const {
         throw Error{Errc::invalid_argument,
             "pipeline " + reporter_.name() +

@@ -71,6 +71,18 @@ public:
     /// The capture of this name in this database, if it is installed.
     [[nodiscard]] std::optional<InstalledCapture> find() { return planner().find(); }
 
+    /// The name of the capture whose log, as a checkpoint names it, this is; empty where none of
+    /// them is installed here.
+    [[nodiscard]] std::string capture_of(std::string_view log) {
+        return planner()
+            .catalog()
+            .word("SELECT c.name FROM aftertouch.capture AS c, aftertouch.meta AS m, "
+                  "pg_control_system() AS s WHERE m.log_id || '.' || to_hex(s.system_identifier) "
+                  "|| '.' || c.incarnation = $1",
+                log)
+            .value_or("");
+    }
+
     [[nodiscard]] Planner planner() { return {*connection_, *capture_}; }
 
 private:

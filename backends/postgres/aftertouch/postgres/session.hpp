@@ -80,6 +80,8 @@ public:
         return stored;
     }
 
+    [[nodiscard]] std::string capture_of(std::string_view log) { return manager_.capture_of(log); }
+
     [[nodiscard]] std::optional<Position> poll(const Position& from) {
         try {
             if (watch_.finds_cause_of_quiet()) { return std::nullopt; }
@@ -222,8 +224,7 @@ public:
     }
 
 private:
-    // A standby's snapshots don't tell which transactions run on the primary: changes would be
-    // lost.
+    // A standby's snapshots don't say what runs on the primary: changes would be lost.
     void require_primary() {
         const Answer answer = connection_->ask("SELECT pg_is_in_recovery()");
         if (!answer.flag(0, 0)) { return; }

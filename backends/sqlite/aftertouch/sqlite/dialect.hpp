@@ -222,6 +222,12 @@ inline constexpr std::int64_t follow_up_rows = 20'000;
            own(schema, "capture") + " AS c, " + own(schema, "meta") + " AS m WHERE c.name = $1";
 }
 
+/// $1 the identity of a log and of the capture in it, as a checkpoint has it.
+[[nodiscard]] inline std::string capture_of(const std::string& schema) {
+    return "SELECT c.name FROM " + own(schema, "capture") + " AS c, " + own(schema, "meta") +
+           " AS m WHERE m.log_id || '.' || c.incarnation = $1";
+}
+
 /// For a person: each pipeline with its capture, its place, what it is behind, and its rebuild.
 [[nodiscard]] inline std::string status(const std::string& schema) {
     const std::string log = own(schema, "log");

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 #include <aftertouch/capture.hpp>
 #include <aftertouch/detail/refusals.hpp>
@@ -19,6 +20,7 @@
 #include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/statement.hpp>
 #include <aftertouch/sqlite/triggers.hpp>
+#include <aftertouch/value.hpp>
 
 /// \file
 /// Installs, verifies and removes a capture, each in one transaction.
@@ -78,6 +80,18 @@ public:
 
     /// The capture of this name in this database, if it is installed.
     [[nodiscard]] std::optional<InstalledCapture> find() { return planner().find(); }
+
+    /// The name of the capture whose log, as a checkpoint names it, this is; empty where none of
+    /// them is installed here.
+    [[nodiscard]] std::string capture_of(std::string_view log) {
+        std::string name;
+        const std::vector<Value> values{Value{Cell::text(log)}};
+        connection_->each(dialect::capture_of(schema_), values, [&](const Statement& row) {
+            name = row[0].bytes();
+            return false;
+        });
+        return name;
+    }
 
     [[nodiscard]] Catalog& catalog() noexcept { return catalog_; }
 

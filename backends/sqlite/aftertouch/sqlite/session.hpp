@@ -100,6 +100,11 @@ public:
         return store_.load();
     }
 
+    [[nodiscard]] std::string capture_of(std::string_view log) {
+        const auto guard = lock();
+        return manager_.capture_of(log);
+    }
+
     [[nodiscard]] std::optional<Position> poll(Position from) {
         const auto guard = lock();
         if (request_.schema != Schema::none && manager_.catalog().version() != version_) {

@@ -39,7 +39,8 @@ public:
     /// What a source's `filter` is; empty keeps every change.
     using Filter = std::function<bool(const Change<T>&)>;
 
-    /// `imaged` are the columns of an image, `folds` one entry for each key part.
+    /// `imaged` are the columns of an image, none without images; `folds` one entry for each key
+    /// part.
     void prepare(std::vector<std::size_t> imaged, std::vector<KeyFold> folds, RecordLoader loader,
         Filter filter) {
         imaged_ = std::move(imaged);
@@ -95,7 +96,8 @@ public:
         change.operation_ = Operation::present;
         change.log_ = &log_;
         change.before_ = nullptr;
-        change.after_ = &record; // for the filter; where it stays is known when all are there
+        // Else for the filter: where the row stays is known when all are there.
+        change.after_ = leaves_out() ? image_of(row) : &record;
         if (filter_ && !passes(change, key_cells_)) {
             batch_.changes_.drop_last();
             batch_.present_.drop_last();
@@ -111,7 +113,7 @@ public:
             Change<T>& change = batch_.changes_[i];
             change.key_ = &batch_.ids_[key_of_change_[i]];
             change.form_ = index_.form(key_of_change_[i]);
-            if (change.operation_ == Operation::present) {
+            if (change.operation_ == Operation::present && !leaves_out()) {
                 change.after_ = &batch_.present_[present++];
             }
         }
@@ -143,6 +145,16 @@ private:
         return &record;
     }
 
+    // Whether images lack columns: then a rebuild's row is shown without them too.
+    [[nodiscard]] bool leaves_out() const noexcept {
+        return !imaged_.empty() && imaged_.size() != field_count<T>;
+    }
+    [[nodiscard]] const T* image_of(std::span<const Cell> row) {
+        image_cells_.clear();
+        for (const std::size_t column : imaged_) { image_cells_.push_back(row[column]); }
+        return image(image_cells_);
+    }
+
     [[nodiscard]] bool passes(Change<T>& change, std::span<const Cell> key) {
         decode_key<T>(key, filtered_key_);
         change.key_ = &filtered_key_;
@@ -170,6 +182,7 @@ private:
     KeyIndex index_;
     std::vector<std::size_t> key_of_change_;
     std::vector<Cell> key_cells_;
+    std::vector<Cell> image_cells_;
     std::vector<std::size_t> imaged_;
     std::vector<KeyFold> folds_;
     Filter filter_;

@@ -65,7 +65,8 @@ public:
     /// the row that may have been removed, or null.
     [[nodiscard]] const T* before() const noexcept { return before_; }
     /// The row after the change; null without `images()`, for a deletion, and for a touch. A row
-    /// that a rebuild hands over (`Operation::present`) has it always.
+    /// that a rebuild hands over (`Operation::present`) has it always. Columns that the source
+    /// excludes are as in `T{}`.
     [[nodiscard]] const T* after() const noexcept { return after_; }
     /// When the writer's statement ran; for a rebuild's row, when its page was read.
     [[nodiscard]] Timestamp at() const noexcept { return at_; }

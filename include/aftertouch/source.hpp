@@ -52,8 +52,9 @@ public:
         return with;
     }
 
-    /// Leaves columns out of the images, so that they never enter the log. `records()` still reads
-    /// them.
+    /// Leaves columns out of the images, so that they never enter the log. In `before()` and
+    /// `after()` their fields are as in `T{}`, also where a rebuild hands the row over; `records()`
+    /// and `tx.get` still read them.
     template <auto... Members>
     [[nodiscard]] Source exclude() const {
         static_assert(Mode == CaptureMode::images,

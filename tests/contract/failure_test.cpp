@@ -250,6 +250,20 @@ TEST_CASE("F1: start throws what installing finds, and keeps it") {
     CHECK(copies(shop) == orders(shop));
 }
 
+TEST_CASE("F1: a handler that writes to a table that isn't there is told what makes it") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    shop.create_table<Order>();
+    add_order(shop, 1);
+    Pipeline pipeline{at::source<Order>(), OnBatch{copy_rows}, shop, quiet("copy")};
+    CHECK_THROWS_SAYING(pipeline.drain(), at::Error, "create_table<T>()");
+    shop.create_table<Copy>();
+    pipeline.drain();
+    CHECK(copies(shop) == orders(shop));
+}
+
 TEST_CASE("F1: an observer that throws stops nothing") {
     const Place place{fixture::all_kinds().front()};
     Database shop{place.open()};

@@ -47,6 +47,10 @@ namespace aftertouch::postgres::detail {
     if (state == "42501") {
         return "this role lacks a right: sql/postgres/README.md has the grants of each role";
     }
+    if (state == "42P01") {
+        return "create the table (Database::create_table<T>() makes an entity's), or name its "
+               "schema";
+    }
     switch (code) {
         case Errc::busy:
             return "somebody else holds a lock: keep transactions short, or raise "

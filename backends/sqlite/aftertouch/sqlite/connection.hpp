@@ -62,11 +62,13 @@ namespace detail {
     std::string sentence{where};
     sentence += sentence.empty() ? "SQLite says: " : ": SQLite says: ";
     const bool own_words = handle != nullptr && (sqlite3_errcode(handle) & 0xff) == (code & 0xff);
-    sentence += own_words ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
-    if (const std::string_view what_to_do = advice(errc); !what_to_do.empty()) {
-        sentence += "; ";
-        sentence += what_to_do;
-    }
+    const std::string_view words = own_words ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
+    sentence += words;
+    const std::string_view what_to_do =
+        words.starts_with("no such table")
+            ? "create the table (Database::create_table<T>() makes an entity's)"
+            : advice(errc);
+    if (!what_to_do.empty()) { sentence.append("; ").append(what_to_do); }
     return Error{errc, sentence,
         {.native_code = code, .statement = std::string{sql}, .where = std::string{where}}};
 }

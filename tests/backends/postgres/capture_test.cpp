@@ -375,6 +375,8 @@ TEST_CASE("C5: tables that can't be captured are refused in words") {
     refused("SELECT 1", "isn't there");
     refused("CREATE TABLE item (id bigint PRIMARY KEY, name text)", "has no column price");
     refused("CREATE TABLE item (id bigint NOT NULL, name text, price float8)", "no primary key");
+    refused("CREATE TABLE item (id bigint, name text, price float8)", "no primary key");
+    refused("CREATE TABLE item (id numeric, name text, price float8)", "no primary key");
     refused("CREATE TABLE item (id bigint UNIQUE, name text, price float8)", "may be null");
     refused("CREATE TABLE item (id bigint PRIMARY KEY DEFERRABLE, name text, price float8)",
         "isn't deferrable");

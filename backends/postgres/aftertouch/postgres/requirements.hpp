@@ -8,12 +8,15 @@
 #include <vector>
 
 #include <aftertouch/capture.hpp>
+#include <aftertouch/codec.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/postgres/catalog.hpp>
+#include <aftertouch/postgres/types.hpp>
+#include <aftertouch/table.hpp>
 
 /// \file
-/// Whether a table can be captured as an entity declares it: its columns are there, and its key
-/// names one row in one text. No client library is called.
+/// Whether a table can be captured as an entity declares it: its columns are there and fit its
+/// fields, and its key names one row in one text. No client library is called.
 
 namespace aftertouch::postgres {
 
@@ -42,6 +45,65 @@ namespace detail {
     });
 }
 
+/// Whether a field of this type can hold any value of a column whose texts have this form. What may
+/// fit, as text that is a date, is let pass: the row says it.
+[[nodiscard]] constexpr bool can_hold(ColumnType field, Form column) noexcept {
+    const bool is_real = column == Form::real32 || column == Form::real64;
+    switch (field) {
+        case ColumnType::boolean: return column == Form::boolean || column == Form::integer;
+        case ColumnType::int16:
+        case ColumnType::int32:
+        case ColumnType::int64:
+            return column == Form::integer || column == Form::boolean || is_real;
+        case ColumnType::real32:
+        case ColumnType::real64: return column == Form::integer || is_real;
+        case ColumnType::text: return column == Form::text;
+        case ColumnType::blob: return column == Form::blob;
+        case ColumnType::timestamp:
+            return column == Form::timestamp || column == Form::text || column == Form::integer ||
+                   is_real;
+        case ColumnType::date: return column == Form::date || column == Form::text;
+        case ColumnType::uuid:
+            return column == Form::uuid || column == Form::text || column == Form::blob;
+        case ColumnType::any: break;
+    }
+    return true;
+}
+
+[[nodiscard]] constexpr std::string_view words_of(ColumnType field) noexcept {
+    switch (field) {
+        case ColumnType::boolean: return "a bool";
+        case ColumnType::int16:
+        case ColumnType::int32:
+        case ColumnType::int64: return "an integer";
+        case ColumnType::real32: return "a float";
+        case ColumnType::real64: return "a double";
+        case ColumnType::text: return "a std::string";
+        case ColumnType::blob: return "a vector of bytes";
+        case ColumnType::timestamp: return "a time point";
+        case ColumnType::date: return "a date";
+        case ColumnType::uuid: return "a UUID";
+        case ColumnType::any: break;
+    }
+    return "a Value";
+}
+
+/// The field that holds every value of a column.
+[[nodiscard]] constexpr std::string_view field_for(Form column) noexcept {
+    switch (column) {
+        case Form::text: return "std::string";
+        case Form::boolean: return "bool";
+        case Form::integer: return "std::int64_t";
+        case Form::real32: return "float";
+        case Form::real64: return "double";
+        case Form::blob: return "std::vector<std::byte>";
+        case Form::timestamp: return "aftertouch::Timestamp";
+        case Form::date: return "std::chrono::year_month_day";
+        case Form::uuid: return "boost::uuids::uuid";
+    }
+    return "aftertouch::Value";
+}
+
 class Requirements {
 public:
     Requirements(const Capture& capture, const TableFacts& facts)
@@ -60,13 +122,24 @@ public:
                     "leave it out of the struct, or rename it");
             }
         }
-        for (const std::size_t part : capture_.table.key) {
-            check_key_part(*facts_.column(capture_.table.columns[part].name));
-        }
         if (!is_key(facts_, capture_)) {
             refuse("has no primary key or unique constraint on exactly the key of the entity that "
                    "isn't deferrable",
                 "add one, or name the table's key in EntityTraits");
+        }
+        for (const std::size_t part : capture_.table.key) {
+            check_key_part(*facts_.column(capture_.table.columns[part].name));
+        }
+    }
+
+    void check_fields() const {
+        for (const Column& field : capture_.table.columns) {
+            const ColumnFacts& column = *facts_.column(field.name);
+            if (can_hold(field.type, column.form)) { continue; }
+            refuse("has a column " + field.name + " of type " + column.type +
+                       ", which its field, " + std::string{words_of(field.type)} + ", can't hold",
+                "declare the field as " + std::string{field_for(column.form)} +
+                    ", or change the column's type");
         }
     }
 
@@ -140,6 +213,13 @@ private:
 /// *Throws* `Error` (`schema_mismatch`) with what is in the way, and what to do.
 inline void require_capturable(const Capture& capture, const TableFacts& facts) {
     detail::Requirements{capture, facts}.check();
+}
+
+/// The same, and that each field can hold what its column has: of a pipeline that begins, since a
+/// type may change under one that runs.
+inline void require_readable(const Capture& capture, const TableFacts& facts) {
+    require_capturable(capture, facts);
+    detail::Requirements{capture, facts}.check_fields();
 }
 
 } // namespace aftertouch::postgres

@@ -15,6 +15,7 @@
 #include <aftertouch/postgres/own_tables.hpp>
 #include <aftertouch/postgres/plan.hpp>
 #include <aftertouch/postgres/prepared.hpp>
+#include <aftertouch/postgres/requirements.hpp>
 #include <aftertouch/postgres/triggers.hpp>
 #include <aftertouch/script.hpp>
 
@@ -44,6 +45,7 @@ public:
     bool bring_up(Schema mode) {
         if (mode == Schema::none) { return false; }
         const SchemaPlan found = plan();
+        require_readable(*capture_, found.facts);
         if (found.script.empty()) { return false; }
         if (mode == Schema::verify) {
             aftertouch::detail::refuse_differences(

@@ -268,7 +268,7 @@ private:
         installed_ = *found;
         Planner planner = manager_.planner();
         const TableFacts facts = planner.catalog().table(request_.capture.table.name);
-        require_capturable(request_.capture, facts);
+        require_readable(request_.capture, facts);
         folds_.assign(request_.capture.table.key.size(), KeyFold::exact);
         log_.emplace(*connection_, request_.capture, installed_.id, facts,
             request_.skip_own_changes ? request_.pipeline : std::string{});

@@ -45,6 +45,7 @@ public:
         : connection_{&connection}, decoder_{capture, facts} {
         const dialect::LogRead read{id, capture.images, std::move(own_name)};
         images_ = capture.images;
+        opening_ = dialect::open_window(read);
         new_window_ = dialect::read_new_window(read);
         window_ = dialect::read_window(read);
         window_of_rows_ = dialect::read_window_of_rows(read);
@@ -93,7 +94,7 @@ public:
         if (chunk.rows != 0 || !facts_.usable || !facts_.reached || facts_.log.empty()) {
             return std::nullopt;
         }
-        close(at);
+        at.pass_window();
         if (!(from < at)) { return from; }
         at.late = at.last == from.last && has_late(from, at);
         return at;
@@ -121,10 +122,28 @@ public:
                 at.window->item = item.last ? 0 : item.id.item + 1;
             }
             if (chunk.used_up) {
-                close(at);
+                at.pass_window();
                 return {at, false};
             }
         }
+    }
+
+    /// SQL of one row for a statement that reads something else, and whose state is where a window
+    /// ends; its parameters come first. The last of its columns says whether the window holds
+    /// anything.
+    [[nodiscard]] const std::string& opening() const noexcept { return opening_; }
+    [[nodiscard]] std::vector<Value> opening_values(const Position& at) const {
+        const auto [xids, numbers] = marks_.arrays();
+        return {text(at.seen.text()), text(xids), text(numbers)};
+    }
+    static constexpr std::size_t opening_columns = 6;
+
+    /// Opens a window behind `at` with that row.
+    void open(Position& at, const Answer& answer, std::size_t row) {
+        require_fresh(answer.flag(row, 2));
+        at.window = Position::Window{snapshot(answer.text(row, 0)), answer.number(row, 1), 0, 0};
+        note({std::string{answer.text(row, 3)}, sees_pruned(at.seen, answer.text(row, 4)),
+            at.window->last, at.seen.xmax <= at.window->until.xmax});
     }
 
 private:
@@ -154,13 +173,6 @@ private:
             "batch begins with reading"};
     }
 
-    static void close(Position& at) {
-        at.late = false;
-        at.seen = std::move(at.window->until);
-        at.last = at.window->last;
-        at.window.reset();
-    }
-
     // Reads log rows behind `at` that hold `wanted` changes into items_; opens a window if none is.
     Chunk read_chunk(Position& at, std::size_t wanted) {
         items_.clear();
@@ -168,19 +180,11 @@ private:
     }
 
     Chunk open_window(Position& at, std::size_t wanted) {
-        const auto [xids, numbers] = marks_.arrays();
         const auto limit = static_cast<std::int64_t>(wanted);
-        values_.assign({text(at.seen.text()), text(xids), text(numbers), integer(limit)});
-        answer_.emplace(connection_->ask_own(new_window_, values_, Format::binary));
-        if (answer_->rows() == 0) { // there is no row in aftertouch.meta
-            note({{}, false, facts_.last, true});
-            at.window = Position::Window{at.seen, at.last, 0, 0};
-            return {};
-        }
-        require_fresh(answer_->flag(0, 2));
-        at.window = Position::Window{snapshot(answer_->text(0, 0)), answer_->number(0, 1), 0, 0};
-        note({std::string{answer_->text(0, 3)}, sees_pruned(at.seen, answer_->text(0, 4)),
-            at.window->last, at.seen.xmax <= at.window->until.xmax});
+        std::vector<Value> values = opening_values(at);
+        values.push_back(integer(limit));
+        answer_.emplace(connection_->ask_own(new_window_, std::move(values), Format::binary));
+        open(at, *answer_, 0);
         if (answer_->null(0, facts_in_front)) { return {}; }
         return take(facts_in_front, limit);
     }
@@ -279,6 +283,7 @@ private:
     bool images_ = false;
     bool pods_ = false; // the rows that were read last held several keys
     std::size_t key_parts_ = 1;
+    std::string opening_;
     std::string new_window_;
     std::string window_;
     std::string window_of_rows_;

@@ -49,6 +49,12 @@ namespace detail {
 inline constexpr const char* within_window =
     " AND l.seq <= $4::bigint AND pg_visible_in_snapshot(l.xid, $2::pg_snapshot)";
 
+// The snapshot of now, the last number, whether the transaction has written nothing yet.
+[[nodiscard]] inline std::string now() {
+    return "SELECT pg_current_snapshot() AS until, " + std::string{last_number} +
+           " AS last, pg_current_xact_id_if_assigned() IS NULL AS fresh";
+}
+
 // Where a search behind snapshot $1 begins: the greatest mark that is old enough for what `until`
 // sees beyond it. $2, $3: the marks.
 [[nodiscard]] inline std::string search_begin(const std::string& until) {
@@ -104,16 +110,25 @@ inline constexpr const char* within_window =
 /// beyond $1, in one statement: snapshot, last number, whether the transaction has written nothing
 /// yet, the log's identity, the snapshot of what may be pruned; then the log rows, in order.
 [[nodiscard]] inline std::string read_new_window(const LogRead& read) {
-    return "WITH w AS MATERIALIZED (SELECT pg_current_snapshot() AS until, " +
-           std::string{last_number} +
-           " AS last, pg_current_xact_id_if_assigned() IS NULL AS fresh), f AS MATERIALIZED (" +
+    return "WITH w AS MATERIALIZED (" + detail::now() + "), f AS MATERIALIZED (" +
            detail::search_begin("w.until") + " FROM w), u AS MATERIALIZED (" +
            detail::identity(read.capture) +
            ") SELECT w.until::text, w.last, w.fresh, u.log, u.through, l.* FROM w CROSS JOIN f "
-           "CROSS JOIN u LEFT JOIN LATERAL (" +
+           "LEFT JOIN u ON true LEFT JOIN LATERAL (" +
            detail::up_to(
                read, detail::log_rows(read, "l.key", "f.lo", "", "$4::bigint"), "$4::bigint") +
            ") AS l ON true";
+}
+
+/// Opens a window without reading in it, with the same parameters but $4: one row of the same
+/// facts, and whether the window holds changes.
+[[nodiscard]] inline std::string open_window(const LogRead& read) {
+    return "WITH w AS MATERIALIZED (" + detail::now() + "), f AS MATERIALIZED (" +
+           detail::search_begin("w.until") +
+           " FROM w) SELECT w.until::text, w.last, w.fresh, u.log, u.through, l.seq IS NOT NULL AS "
+           "news FROM w CROSS JOIN f LEFT JOIN (" +
+           detail::identity(read.capture) + ") AS u ON true LEFT JOIN LATERAL (" +
+           detail::log_rows(read, "l.key", "f.lo", "", "1") + ") AS l ON true";
 }
 
 /// More rows of a window, without facts: $1 snapshot, $2 the window's snapshot, $3 behind which

@@ -110,6 +110,14 @@ struct Position {
     std::optional<Window> window{}; ///< while it isn't used up
     bool late = false; ///< came here past changes of transactions that ended late; isn't stored
 
+    /// Goes to the end of the window. *Requires* that there is one.
+    void pass_window() {
+        late = false;
+        seen = std::move(window->until);
+        last = window->last;
+        window.reset();
+    }
+
     /// Whether the same changes are in front of both, as far as the numbers given out tell: what a
     /// pipeline that reads nothing but changes of others has passed (K2).
     friend bool operator==(const Position& a, const Position& b) noexcept {

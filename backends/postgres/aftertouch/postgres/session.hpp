@@ -142,14 +142,13 @@ public:
             note_read();
         }
         if (more || room == 0) { return read; }
-        Position shown = rows_->read_page(last, room);
-        note_seen(shown.last);
-        if (none_yet) {
-            read.end = std::move(shown); // no page was read yet: every change is in its page
-        } else {
-            read.end.window = Position::Window{std::move(shown.seen), shown.last, 0, 0};
+        const bool news = rows_->read_page(*log_, read.end, last, limit);
+        note_read();
+        if (news && !none_yet) {
             std::tie(read.end, more) = log_->read(Position{read.end}, room, cursor, counted);
             note_read();
+        } else {
+            read.end.pass_window(); // before the first page every change is in its page
         }
         if (!more) { read.last = rows_->hand_over(last, room, std::forward<OnRow>(on_row)); }
         return read;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,8 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include <aftertouch/error.hpp>
+#include <aftertouch/postgres/binary.hpp>
 #include <aftertouch/postgres/catalog.hpp>
+#include <aftertouch/postgres/change_log.hpp>
 #include <aftertouch/postgres/literals.hpp>
 #include <aftertouch/postgres/position.hpp>
 #include <aftertouch/postgres/prepared.hpp>
@@ -32,35 +34,40 @@ public:
     SourceRows(Connection& connection, const Table& table, const std::vector<std::size_t>& order,
         const TableFacts& facts)
         : connection_{&connection}, table_{&table}, order_{order} {
-        std::vector<std::size_t> sized;
+        bool binary = true;
         for (std::size_t i = 0; i < table.columns.size(); ++i) {
-            const Form form = facts.column(table.columns[i].name)->form;
-            if (form == Form::text || form == Form::blob) { sized.push_back(i); }
+            const ColumnFacts& column = *facts.column(table.columns[i].name);
+            binary = binary && has_binary_form(column.type_number);
+            const bool sized = column.form == Form::text || column.form == Form::blob;
+            if (sized) { sized_.push_back(i); }
         }
+        format_ = binary ? Format::binary : Format::text;
+        may_be_large_ = facts.has_children || facts.partitioned(); // those have values elsewhere
         std::vector<std::string> types;
         types.reserve(table.key.size());
         for (const std::size_t part : table.key) {
             types.push_back(facts.column(table.columns[part].name)->type);
         }
-        first_page_ = dialect::read_page(table, order, sized, true);
-        next_page_ = dialect::read_page(table, order, sized, false);
         fetch_ = dialect::fetch(table, types);
         count_ = dialect::count_rows(table);
     }
 
-    /// Reads up to `limit` rows behind `last` (empty: from the beginning) into hand, with the state
-    /// of the database that they show: one statement sees one (R2).
-    [[nodiscard]] Position read_page(const std::vector<Value>& last, std::size_t limit) {
-        limit_ = limit;
-        values_.assign({Value{Cell::integer(static_cast<std::int64_t>(limit))}});
-        values_.insert(values_.end(), last.begin(), last.end());
-        page_.emplace(connection_->ask_own(last.empty() ? first_page_ : next_page_, values_));
-        std::optional<Snapshot> shown = Snapshot::from(page_->text(0, 0));
-        if (!shown || !page_->flag(0, 2)) {
-            throw Error{Errc::transaction_lost,
-                "a page of a rebuild was to be read in a transaction that has written already"};
+    /// Reads up to `limit` rows behind `last` (empty: from the beginning) into hand, and opens the
+    /// window from `at` to the state that they show: one statement sees one (R2).
+    ///
+    /// *Returns* whether there is anything in the window.
+    [[nodiscard]] bool read_page(
+        ChangeLog& log, Position& at, const std::vector<Value>& last, std::size_t limit) {
+        if (limit != limit_) { write_pages(log, limit); }
+        std::vector<Value> values = log.opening_values(at);
+        values.insert(values.end(), last.begin(), last.end());
+        ask_page(values, last.empty());
+        if (!may_be_large_ && page_->flag(facts_row_, large)) {
+            may_be_large_ = true;
+            ask_page(values, last.empty());
         }
-        return {*std::move(shown), page_->number(0, 1), {}};
+        log.open(at, *page_, facts_row_);
+        return page_->flag(facts_row_, large - 1);
     }
 
     /// Passes the rows in hand, `limit` at most, to `sink`, which answers false for a row that it
@@ -69,15 +76,18 @@ public:
     /// *Returns* whether these were the table's last rows.
     template <class Sink>
     bool hand_over(std::vector<Value>& last, std::size_t limit, Sink&& sink) {
-        if (page_->null(0, there)) { return true; }
-        const std::size_t rows = std::min(page_->rows(), limit);
-        for (std::size_t row = 0; row < rows; ++row) {
-            if (!sink(cells(*page_, row, first_column))) { return false; }
+        const std::size_t found = page_->rows() - 1;
+        const std::size_t rows = std::min(found, limit);
+        const std::size_t first = facts_row_ == 0 ? 1 : 0;
+        const std::size_t columns = large + (may_be_large_ ? 2 : 1);
+        for (std::size_t row = first; row < first + rows; ++row) {
+            if (!sink(cells(*page_, row, columns))) { return false; }
             last.resize(order_.size());
             for (std::size_t i = 0; i < order_.size(); ++i) { last[i] = cells_[order_[i]]; }
         }
-        const auto found = static_cast<std::size_t>(page_->number(0, there - 1));
-        return rows == found && found < limit_;
+        if (rows != found || found == limit_) { return false; }
+        return !may_be_large_ || found == 0 ||
+               page_->number(first + found - 1, large + 1) < dialect::chunk_bytes;
     }
 
     [[nodiscard]] std::int64_t count() {
@@ -94,15 +104,30 @@ public:
         for (std::size_t i = 0; i < keys.size(); ++i) { arrays[i % parts].add(keys[i]); }
         values_.clear();
         for (ArrayWriter& array : arrays) { values_.emplace_back(Cell::text(array.take())); }
-        const Answer answer = connection_->ask_own(fetch_, values_);
+        const Answer answer = connection_->ask_own(fetch_, values_, format_);
         for (std::size_t row = 0; row < answer.rows(); ++row) {
             sink(static_cast<std::size_t>(answer.number(row, 0)) - 1, cells(answer, row, 1));
         }
     }
 
 private:
-    static constexpr std::size_t there = 4;        // whether the page has a row
-    static constexpr std::size_t first_column = 5; // of the table
+    // Behind what opens a window: whether the table has large rows.
+    static constexpr std::size_t large = ChangeLog::opening_columns;
+
+    void ask_page(const std::vector<Value>& values, bool from_start) {
+        const std::string& sql = pages_[from_start ? 0 : 1][may_be_large_ ? 1 : 0];
+        page_.emplace(connection_->ask_own(sql, values, format_));
+        facts_row_ = page_->null(0, 0) ? page_->rows() - 1 : 0;
+    }
+
+    void write_pages(const ChangeLog& log, std::size_t limit) {
+        limit_ = limit;
+        for (const bool from_start : {true, false}) {
+            const dialect::Page page{*table_, order_, limit, from_start, sized_};
+            pages_[from_start ? 0 : 1] = {dialect::read_page(page, log.opening()),
+                dialect::read_page_by_size(page, log.opening())};
+        }
+    }
 
     [[nodiscard]] std::span<const Cell> cells(
         const Answer& answer, std::size_t row, std::size_t first) {
@@ -117,12 +142,15 @@ private:
     Connection* connection_;
     const Table* table_;
     std::vector<std::size_t> order_;
-    std::string first_page_;
-    std::string next_page_;
+    std::vector<std::size_t> sized_; // columns whose values may be large
+    Format format_ = Format::text;
+    bool may_be_large_ = false;                       // some of its rows
+    std::size_t limit_ = 0;                           // of rows in a page
+    std::array<std::array<std::string, 2>, 2> pages_; // the first and others; and those by bytes
     std::string fetch_;
     std::string count_;
-    std::size_t limit_ = 0;
     std::optional<Answer> page_;
+    std::size_t facts_row_ = 0; // in it
     std::vector<Value> values_;
     std::vector<Cell> cells_;
     Room room_;

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <aftertouch/error.hpp>
+#include <aftertouch/postgres/binary.hpp>
 #include <aftertouch/postgres/connection.hpp>
 #include <aftertouch/postgres/types.hpp>
 #include <aftertouch/value.hpp>
@@ -19,8 +21,8 @@
 
 namespace aftertouch::postgres {
 
-/// How the server writes an answer's values. Binary is cheaper for both sides; cells are read from
-/// text.
+/// How the server writes an answer's values. Binary is cheaper for both sides, where all of its
+/// types are read so.
 enum class Format : std::uint8_t { text, binary };
 
 /// The answer to a statement, whole in memory.
@@ -28,10 +30,10 @@ class Answer {
 public:
     explicit Answer(detail::ResultPointer result)
         : result_{std::move(result)}, binary_{PQbinaryTuples(result_.get()) != 0} {
-        if (binary_) { return; }
-        forms_.reserve(columns());
+        types_.reserve(columns());
         for (std::size_t i = 0; i < columns(); ++i) {
-            forms_.push_back(form_of(PQftype(result_.get(), static_cast<int>(i))));
+            const std::uint32_t type = PQftype(result_.get(), static_cast<int>(i));
+            types_.push_back({form_of(type), !binary_ || has_binary_form(type)});
         }
     }
 
@@ -60,10 +62,7 @@ public:
         const std::string_view written = text(row, column);
         if (written.empty()) { return 0; }
         if (!binary_) { return std::strtoll(written.data(), nullptr, 10); }
-        // The highest byte first, and the sign in it.
-        std::uint64_t value = (written.front() & 0x80) != 0 ? ~0ULL : 0;
-        for (const char byte : written) { value = value << 8 | static_cast<unsigned char>(byte); }
-        return static_cast<std::int64_t>(value);
+        return binary_integer(written);
     }
     [[nodiscard]] bool flag(std::size_t row, std::size_t column) const noexcept {
         const std::string_view written = text(row, column);
@@ -72,14 +71,16 @@ public:
     /// A `timestamp with time zone` of a binary answer. *Requires* that it is finite.
     [[nodiscard]] std::chrono::sys_time<std::chrono::microseconds> time(
         std::size_t row, std::size_t column) const noexcept {
-        constexpr std::int64_t first_of_2000 = 946'684'800'000'000; // where PostgreSQL counts from
         return std::chrono::sys_time{
-            std::chrono::microseconds{number(row, column) + first_of_2000}};
+            std::chrono::microseconds{number(row, column) + detail::first_microsecond}};
     }
-    /// *Requires* an answer in text.
+    /// *Throws* `Error` (`interrupted`) for a binary value of a type that isn't read so.
     [[nodiscard]] Cell cell(std::size_t row, std::size_t column, Room& room) const {
-        return null(row, column) ? Cell::null()
-                                 : cell_from(text(row, column), forms_[column], room);
+        if (null(row, column)) { return Cell::null(); }
+        const auto [form, readable] = types_[column];
+        if (!binary_) { return cell_from(text(row, column), form, room); }
+        if (!readable) { refuse_type(column); }
+        return cell_from_binary(text(row, column), form);
     }
     /// How many rows the statement wrote (or read, for a query).
     [[nodiscard]] std::int64_t affected() const noexcept {
@@ -89,9 +90,21 @@ public:
     [[nodiscard]] std::string_view tag() const noexcept { return PQcmdStatus(result_.get()); }
 
 private:
+    struct Type {
+        Form form;
+        bool readable;
+    };
+
+    // Whoever asks for binary has looked at the types before.
+    [[noreturn]] void refuse_type(std::size_t column) const {
+        throw Error{Errc::interrupted,
+            "the type of column " + std::string{PQfname(result_.get(), static_cast<int>(column))} +
+                " was changed: once more"};
+    }
+
     detail::ResultPointer result_;
     bool binary_;
-    std::vector<Form> forms_;
+    std::vector<Type> types_;
 };
 
 /// One row of an answer.

@@ -69,7 +69,7 @@ using RecordLoader = std::function<void(std::span<const Value> keys, const RowSi
 ///     for (const std::int64_t id : batch.missing()) { tx.erase(aftertouch::type<Summary>, id); }
 /// }
 /// \endcode
-template <Entity T>
+template <detail::NamedEntity T>
 class Batch {
 public:
     Batch() = default;

@@ -38,7 +38,7 @@ struct LogRow {
     std::span<const Cell> after;
 };
 
-template <Entity T>
+template <detail::NamedEntity T>
 class Batch;
 namespace detail {
 template <Entity T>
@@ -56,7 +56,7 @@ class BatchWriter;
 ///     tx.erase(aftertouch::type<Total>, change.key()); }
 /// }
 /// \endcode
-template <Entity T>
+template <detail::NamedEntity T>
 class Change {
 public:
     [[nodiscard]] Operation operation() const noexcept { return operation_; }

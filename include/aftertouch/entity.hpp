@@ -42,6 +42,15 @@ concept Entity =
     (detail::entity_problem<T>() == detail::Problem::none ||
         unmet<"an entity needs a table name and column names that differ">());
 
+namespace detail {
+
+/// The same, but what isn't one is refused in words: for what a program names before it asks for a
+/// source.
+template <class T>
+concept NamedEntity = Entity<T> || require_entity<T>();
+
+} // namespace detail
+
 template <Entity T>
 inline constexpr std::size_t field_count = detail::FieldsOf<T>::count;
 

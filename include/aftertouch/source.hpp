@@ -197,8 +197,7 @@ private:
 /// The changes of `T`'s table, as touches.
 template <class T>
 [[nodiscard]] auto source() {
-    static_assert(detail::require_entity<T>());
-    return Source<T>{};
+    if constexpr (detail::require_entity<T>()) { return Source<T>{}; }
 }
 
 /// What a `Pipeline` accepts as its source.

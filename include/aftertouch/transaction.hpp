@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <aftertouch/codec.hpp>
+#include <aftertouch/detail/require_entity.hpp>
 #include <aftertouch/dml.hpp>
 #include <aftertouch/entity.hpp>
 #include <aftertouch/row.hpp>
@@ -45,44 +46,54 @@ public:
     Transaction& operator=(const Transaction&) = delete;
 
     /// The row with this key; several key parts are passed one by one, or as a `Key<T>`.
-    template <Entity T, class... Parts>
+    template <class T, class... Parts>
     [[nodiscard]] std::optional<T> get(type_t<T>, const Parts&... key) {
-        static const std::string sql = dml::select_by_key(table_of<T>());
-        bind_key<T>(key...);
         std::optional<T> found;
-        connection_->each(sql, arguments(), [&](const auto& row) {
-            decode_row(found.emplace(), row);
-            return false;
-        });
+        if constexpr (detail::require_entity<T>()) {
+            static const std::string sql = dml::select_by_key(table_of<T>());
+            bind_key<T>(key...);
+            connection_->each(sql, arguments(), [&](const auto& row) {
+                decode_row(found.emplace(), row);
+                return false;
+            });
+        }
         return found;
     }
 
     /// *Throws* `Error` (`constraint`) where a row with this key is there already.
-    template <Entity T>
+    template <class T>
     void insert(const T& record) {
-        static const std::string sql = dml::insert(table_of<T>());
-        bind_record(record);
-        if constexpr (requires { connection_->insert(table_of<T>(), sql, arguments()); }) {
-            connection_->insert(table_of<T>(), sql, arguments());
-        } else {
-            connection_->run(sql, arguments());
+        if constexpr (detail::require_entity<T>()) {
+            static const std::string sql = dml::insert(table_of<T>());
+            bind_record(record);
+            if constexpr (requires { connection_->insert(table_of<T>(), sql, arguments()); }) {
+                connection_->insert(table_of<T>(), sql, arguments());
+            } else {
+                connection_->run(sql, arguments());
+            }
         }
     }
 
     /// Inserts the row, or overwrites the mapped columns of the row that has its key.
-    template <Entity T>
+    template <class T>
     void upsert(const T& record) {
-        static const std::string sql = dml::upsert(table_of<T>());
-        bind_record(record);
-        connection_->run(sql, arguments());
+        if constexpr (detail::require_entity<T>()) {
+            static const std::string sql = dml::upsert(table_of<T>());
+            bind_record(record);
+            connection_->run(sql, arguments());
+        }
     }
 
     /// Removes the row with this key; false if there was none.
-    template <Entity T, class... Parts>
+    template <class T, class... Parts>
     bool erase(type_t<T>, const Parts&... key) {
-        static const std::string sql = dml::erase_by_key(table_of<T>());
-        bind_key<T>(key...);
-        return connection_->run(sql, arguments()) != 0;
+        if constexpr (detail::require_entity<T>()) {
+            static const std::string sql = dml::erase_by_key(table_of<T>());
+            bind_key<T>(key...);
+            return connection_->run(sql, arguments()) != 0;
+        } else {
+            return false;
+        }
     }
 
     /// Runs a statement, or without arguments several; says how many rows the last one wrote.

@@ -119,17 +119,20 @@ TEST_CASE("P2: rows of one change and of many come in order, whatever the batche
         for (int i = from; i < from + count; ++i) { expected.push_back("I" + std::to_string(i)); }
     };
     int next = 1;
-    for (const int count : {1, 1, 1, 12, 1, 700, 1, 1, 9, 8, 1, 1, 1, 30}) {
+    for (const int count : {1, 1, 1, 12, 1, 700, 1, 1, 9, 8, 1, 1, 1, 30, 1500, 20, 21, 22, 500}) {
         insert(next, count);
         next += count;
     }
+    for (int i = 0; i < 40; ++i) { insert(next++, 1); }
     for (const std::size_t size : {1U, 2U, 7U, 100U, 500U}) {
         CAPTURE(size);
         Texts told;
+        std::size_t batches = 0;
         at::Options options{.name = "sized", .begin = at::Begin::now, .batch_size = size};
         at::Pipeline pipeline{at::source<Item>(),
             [&](const at::Batch<Item>& batch, Tx&) {
                 CHECK(batch.changes().size() <= size);
+                ++batches;
                 for (const at::Change<Item>& change : batch.changes()) {
                     told.push_back(
                         static_cast<char>(change.operation()) + std::to_string(change.key()));
@@ -140,6 +143,7 @@ TEST_CASE("P2: rows of one change and of many come in order, whatever the batche
         pipeline.rewind(at::Timestamp{});
         pipeline.drain();
         CHECK(told == expected);
+        CHECK(batches == (expected.size() + size - 1) / size); // all but the last are full
     }
 }
 

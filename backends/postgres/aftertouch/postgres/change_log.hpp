@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include <aftertouch/postgres/log_row.hpp>
 #include <aftertouch/postgres/position.hpp>
 #include <aftertouch/postgres/prepared.hpp>
+#include <aftertouch/postgres/reached_keys.hpp>
 #include <aftertouch/postgres/statement.hpp>
 #include <aftertouch/value.hpp>
 
@@ -42,7 +44,7 @@ class ChangeLog {
 public:
     ChangeLog(Connection& connection, const Capture& capture, std::int64_t id,
         const TableFacts& facts, std::string own_name)
-        : connection_{&connection}, decoder_{capture, facts} {
+        : connection_{&connection}, decoder_{capture, facts}, reached_{connection, capture, facts} {
         const dialect::LogRead read{id, capture.images, std::move(own_name)};
         images_ = capture.images;
         opening_ = dialect::open_window(read);
@@ -50,15 +52,6 @@ public:
         window_ = dialect::read_window(read);
         window_of_rows_ = dialect::read_window_of_rows(read);
         facts_sql_ = dialect::facts(id);
-        std::vector<std::string> types;
-        std::vector<std::string> collations;
-        for (const std::size_t part : capture.table.key) {
-            const ColumnFacts& column = *facts.column(capture.table.columns[part].name);
-            types.push_back(column.type);
-            collations.push_back(column.collation);
-        }
-        key_parts_ = types.size();
-        reached_ = dialect::reached(types, collations);
     }
 
     /// What the reads since `begin_batch` said; not usable if one said so, no log if they differ.
@@ -111,7 +104,7 @@ public:
         std::size_t passed = 0;
         for (;;) {
             const Chunk chunk = read_chunk(at, limit - passed + 1);
-            mark_reached(cursor);
+            if (cursor != nullptr) { reached_.mark(items_, *cursor); }
             for (const LogItem& item : items_) {
                 if (item.id.seq == at.window->seq && item.id.item < at.window->item) { continue; }
                 if (item.wanted) {
@@ -125,6 +118,7 @@ public:
                 at.pass_window();
                 return {at, false};
             }
+            if (passed == limit) { return {at, true}; }
         }
     }
 
@@ -182,11 +176,12 @@ private:
     Chunk open_window(Position& at, std::size_t wanted) {
         const auto limit = static_cast<std::int64_t>(wanted);
         std::vector<Value> values = opening_values(at);
-        values.push_back(integer(limit));
+        const std::int64_t rows = rows_for(limit);
+        values.insert(values.end(), {integer(limit), integer(rows)});
         answer_.emplace(connection_->ask_own(new_window_, std::move(values), Format::binary));
         open(at, *answer_, 0);
         if (answer_->null(0, facts_in_front)) { return {}; }
-        return take(facts_in_front, limit);
+        return take(facts_in_front, limit, rows);
     }
 
     // Rows and facts in one flush; the facts behind, so that nothing was pruned under the reading
@@ -197,16 +192,23 @@ private:
         const std::int64_t limit = static_cast<std::int64_t>(wanted) + window.item;
         const std::int64_t behind = std::max(
             marks_.search_begin(at.seen, window.until), window.seq - (window.item > 0 ? 1 : 0));
+        const std::int64_t rows = counts ? rows_for(limit) : limit;
+        std::vector<Value> values{text(at.seen.text()), text(window.until.text()), integer(behind),
+            integer(window.last), integer(limit)};
+        if (counts) { values.push_back(integer(rows)); }
         std::vector<Answer> answers = connection_->ask_together(
-            {{counts ? window_ : window_of_rows_,
-                 {text(at.seen.text()), text(window.until.text()), integer(behind),
-                     integer(window.last), integer(limit)},
-                 Format::binary},
+            {{counts ? window_ : window_of_rows_, std::move(values), Format::binary},
                 {facts_sql_}});
         if (answers[1].rows() != 0) { require_fresh(answers[1].flag(0, 3)); }
         note(facts_of(answers[1], at));
         answer_.emplace(std::move(answers.front()));
-        return take(0, limit);
+        return take(0, limit, rows);
+    }
+
+    // How many rows probably hold so many changes, as those did that were read last.
+    [[nodiscard]] std::int64_t rows_for(std::int64_t changes) const noexcept {
+        constexpr std::int64_t least = 16;
+        return std::max(least, changes * read_rows_ / read_changes_ + 1);
     }
 
     // Whether a transaction that had drawn its numbers before `from` has ended since: they are what
@@ -217,8 +219,8 @@ private:
         return connection_->ask(dialect::has_late, values_).flag(0, 0);
     }
 
-    // The rows of answer_, up to the first whose keys weren't read.
-    Chunk take(std::size_t first, std::int64_t limit) {
+    // The rows of answer_, which are `most` at most, up to the first whose keys weren't read.
+    Chunk take(std::size_t first, std::int64_t limit, std::int64_t most) {
         std::size_t end = 0;
         std::int64_t keys = 0;
         std::int64_t bytes = 0;
@@ -231,11 +233,13 @@ private:
             if (images_) { bytes += answer_->size(end, first + 5); }
         }
         pods_ = pods;
+        const auto rows = static_cast<std::int64_t>(end);
+        if (rows != 0) { std::tie(read_rows_, read_changes_) = std::pair{rows, keys}; }
         decoder_.read(*answer_, first, images_, end, items_);
         // The server counts bytes in the database's encoding, which has four for some of UTF-8's
         // two.
         const bool cut = end < answer_->rows() || bytes >= dialect::chunk_bytes / 2;
-        return {end, !cut && keys < limit};
+        return {end, !cut && keys < limit && rows < most};
     }
 
     // P5: whether nothing that `seen` doesn't see may be pruned.
@@ -258,37 +262,18 @@ private:
         has_read_ = true;
     }
 
-    // The database compares keys by their own order.
-    void mark_reached(const std::vector<Value>* cursor) {
-        if (cursor == nullptr || items_.empty()) { return; }
-        std::vector<ArrayWriter> arrays(key_parts_);
-        for (const LogItem& item : items_) {
-            for (std::size_t part = 0; part < key_parts_; ++part) {
-                arrays[part].add(item.key.empty() ? Cell::null() : item.key[part]);
-            }
-        }
-        values_.clear();
-        for (ArrayWriter& array : arrays) { values_.push_back(text(array.take())); }
-        values_.insert(values_.end(), cursor->begin(), cursor->end());
-        const Answer answer = connection_->ask(reached_, values_);
-        // A truncation is for every key.
-        for (LogItem& item : items_) { item.wanted = item.key.empty(); }
-        for (std::size_t i = 0; i < answer.rows(); ++i) {
-            items_[static_cast<std::size_t>(answer.number(i, 0)) - 1].wanted = true;
-        }
-    }
-
     Connection* connection_;
     LogDecoder decoder_;
+    ReachedKeys reached_;
     bool images_ = false;
-    bool pods_ = false; // the rows that were read last held several keys
-    std::size_t key_parts_ = 1;
+    bool pods_ = false;             // the rows that were read last held several keys
+    std::int64_t read_rows_ = 1;    // how many those were
+    std::int64_t read_changes_ = 1; // and what they held
     std::string opening_;
     std::string new_window_;
     std::string window_;
     std::string window_of_rows_;
     std::string facts_sql_;
-    std::string reached_;
     Marks marks_;
     ReadFacts facts_;
     bool has_read_ = false;

@@ -88,16 +88,18 @@ inline constexpr const char* within_window =
     return text + " ORDER BY l.seq LIMIT " + limit;
 }
 
-// Of `rows` as many as hold `limit` changes and `chunk_bytes` at least.
+// Of `rows` as many as hold `limit` changes and `chunk_bytes` at least. The keys of the last are
+// left out where those before hold one change less: then it only shows that there is more.
 [[nodiscard]] inline std::string up_to(
     const LogRead& read, const std::string& rows, const std::string& limit) {
-    std::string text = "SELECT seq, op, at, keys, key" + std::string{read.images ? ", image" : ""} +
-                       " FROM (SELECT *, sum(coalesce(keys, 1)) OVER w AS items" +
-                       (read.images ? ", sum(octet_length(image)) OVER w AS bytes" : "") +
-                       " FROM (" + rows +
-                       ") AS r WINDOW w AS (ORDER BY seq ROWS UNBOUNDED PRECEDING)) AS r WHERE "
-                       "items - coalesce(keys, 1) < " +
-                       limit;
+    std::string text =
+        "SELECT seq, op, at, keys, CASE WHEN keys IS NULL OR items - keys < greatest(" + limit +
+        " - 1, 1) THEN key END AS key" + (read.images ? ", image" : "") +
+        " FROM (SELECT *, sum(coalesce(keys, 1)) OVER w AS items" +
+        (read.images ? ", sum(octet_length(image)) OVER w AS bytes" : "") + " FROM (" + rows +
+        ") AS r WINDOW w AS (ORDER BY seq ROWS UNBOUNDED PRECEDING)) AS r WHERE items - "
+        "coalesce(keys, 1) < " +
+        limit;
     if (read.images) {
         text += " AND coalesce(bytes - octet_length(image), 0) < " + std::to_string(chunk_bytes);
     }
@@ -106,9 +108,10 @@ inline constexpr const char* within_window =
 
 } // namespace detail
 
-/// $1 snapshot, $2, $3 marks, $4 how many changes. Takes the next snapshot and reads what it sees
-/// beyond $1, in one statement: snapshot, last number, whether the transaction has written nothing
-/// yet, the log's identity, the snapshot of what may be pruned; then the log rows, in order.
+/// $1 snapshot, $2, $3 marks, $4 how many changes, of $5 rows at most. Takes the next snapshot and
+/// reads what it sees beyond $1, in one statement: snapshot, last number, whether the transaction
+/// has written nothing yet, the log's identity, the snapshot of what may be pruned; then the log
+/// rows, in order.
 [[nodiscard]] inline std::string read_new_window(const LogRead& read) {
     return "WITH w AS MATERIALIZED (" + detail::now() + "), f AS MATERIALIZED (" +
            detail::search_begin("w.until") + " FROM w), u AS MATERIALIZED (" +
@@ -116,12 +119,12 @@ inline constexpr const char* within_window =
            ") SELECT w.until::text, w.last, w.fresh, u.log, u.through, l.* FROM w CROSS JOIN f "
            "LEFT JOIN u ON true LEFT JOIN LATERAL (" +
            detail::up_to(
-               read, detail::log_rows(read, "l.key", "f.lo", "", "$4::bigint"), "$4::bigint") +
+               read, detail::log_rows(read, "l.key", "f.lo", "", "$5::bigint"), "$4::bigint") +
            ") AS l ON true";
 }
 
-/// Opens a window without reading in it, with the same parameters but $4: one row of the same
-/// facts, and whether the window holds changes.
+/// Opens a window without reading in it, with the first three of these parameters: one row of the
+/// same facts, and whether the window holds changes.
 [[nodiscard]] inline std::string open_window(const LogRead& read) {
     return "WITH w AS MATERIALIZED (" + detail::now() + "), f AS MATERIALIZED (" +
            detail::search_begin("w.until") +
@@ -132,14 +135,14 @@ inline constexpr const char* within_window =
 }
 
 /// More rows of a window, without facts: $1 snapshot, $2 the window's snapshot, $3 behind which
-/// number, $4 the window's last number, $5 how many changes.
+/// number, $4 the window's last number, $5 how many changes, of $6 rows at most.
 [[nodiscard]] inline std::string read_window(const LogRead& read) {
     return detail::up_to(read,
-        detail::log_rows(read, "l.key", "$3::bigint", detail::within_window, "$5::bigint"),
+        detail::log_rows(read, "l.key", "$3::bigint", detail::within_window, "$6::bigint"),
         "$5::bigint");
 }
-/// The same, as many rows as changes, for rows of one change; of others it tells how many keys they
-/// hold, and not which. A third of the cost.
+/// The same without $6, as many rows as changes, for rows of one change; of others it tells how
+/// many keys they hold, and not which. A third of the cost.
 [[nodiscard]] inline std::string read_window_of_rows(const LogRead& read) {
     return detail::log_rows(read, "CASE WHEN l.keys IS NULL THEN l.key END AS key", "$3::bigint",
         detail::within_window, "$5::bigint");

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // K1: what a handler derives, the checkpoint and the fencing check are one transaction.
+#include <cstdint>
+#include <ranges>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "shop.hpp"
 
@@ -108,6 +112,68 @@ TEST_CASE(
     broken = false;
     pipeline.drain();
     CHECK(copies(shop) == std::vector<Copy>{{-1, "started", 0}, {1, "ada", 1}});
+}
+
+TEST_CASE("K1: rows that are written together are written as by as many calls") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    // Text of ten kilobytes: more than goes at once. A key that comes twice keeps the last.
+    const std::string customer(10'000, 'c');
+    std::vector<Copy> rows;
+    for (std::int64_t id = 1; id <= 500; ++id) { rows.push_back({id, customer, 1}); }
+    rows.push_back({7, "ada", 2});
+    shop.transaction([&](Tx& tx) {
+        tx.upsert_all(rows);
+        // What computes a row may use the transaction.
+        tx.upsert_all(Ids{1, 7} | std::views::transform([&](std::int64_t id) {
+            const auto now = tx.get(at::type<Copy>, id);
+            return Copy{id, now->customer, now->amount + 1};
+        }));
+        tx.upsert_all(std::vector<Copy>{});
+        CHECK(tx.erase_all(at::type<Copy>, Ids{3, 4, 5, 9999}) == 3);
+        CHECK(tx.erase_all(at::type<Copy>, Ids{}) == 0);
+    });
+    rows.pop_back();
+    rows[0].amount = 2;
+    rows[6] = {7, "ada", 3};
+    rows.erase(rows.begin() + 2, rows.begin() + 5);
+    CHECK((copies(shop) == rows)); // too long to be shown
+}
+
+TEST_CASE("K1: one of many rows that can't be written fails its batch, and none of them stays") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    shop.execute("DROP TABLE copy");
+    shop.execute("CREATE TABLE copy (id bigint PRIMARY KEY, customer text NOT NULL, amount double "
+                 "precision NOT NULL CHECK (amount <> 300))");
+    Pipeline pipeline{at::source<Order>(), OnBatch{[](const at::Batch<Order>& batch, Tx& tx) {
+                          std::vector<Copy> rows;
+                          for (const Order& order : batch.records()) {
+                              rows.push_back({order.id, order.customer, order.amount});
+                          }
+                          tx.upsert_all(rows);
+                      }},
+        shop, quiet("copy")};
+    pipeline.drain();
+    add_orders(shop, 1, 400);
+    try {
+        pipeline.run_once();
+        FAIL("no error");
+    } catch (const at::Error& error) {
+        CHECK(error.code() == at::Errc::constraint);
+        CHECK(error.statement().find("INSERT INTO") != std::string::npos);
+    }
+    CHECK(copies(shop).empty());
+
+    change_order(shop, 300, 1);
+    pipeline.drain();
+    CHECK(copies(shop) == orders(shop));
 }
 
 TEST_CASE("K1: a change has one idempotency key at every delivery, and no other change has it") {

@@ -320,8 +320,11 @@ void bench_handler() {
     const bench::Duel both = duel(
         Log::rows,
         [](Ours& ours) {
-            return ours.drain([](const auto& batch, auto& tx) {
-                for (const std::int64_t id : batch.ids()) { tx.upsert(Derived{id, 12.5, label}); }
+            std::vector<Derived> rows;
+            return ours.drain([&](const auto& batch, auto& tx) {
+                rows.clear();
+                for (const std::int64_t id : batch.ids()) { rows.push_back({id, 12.5, label}); }
+                tx.upsert_all(rows);
             });
         },
         [](Floor& floor) {

@@ -142,6 +142,21 @@ public:
     }
     std::int64_t run(std::string_view sql) { return run(sql, std::span<const Value>{}); }
 
+    /// Runs a statement of the library's own once for each `width` values, in one flush; says how
+    /// many rows all of them wrote. *Throws* what the first that failed says; none behind it is
+    /// run.
+    std::int64_t run_rows(std::string_view sql, std::span<const Value> values, std::size_t width) {
+        std::vector<Request> requests;
+        requests.reserve(values.size() / width);
+        for (; !values.empty(); values = values.subspan(width)) {
+            const std::span<const Value> row = values.first(width);
+            requests.push_back({sql, {row.begin(), row.end()}});
+        }
+        std::int64_t written = 0;
+        for (const Answer& answer : ask_together(requests)) { written += noted(answer); }
+        return written;
+    }
+
     /// Runs a statement that ends the transaction's work, and COMMIT behind it in the same flush:
     /// where the statement fails, the server skips the COMMIT (L1). Answers the statement's answer.
     template <class Values>

@@ -1,43 +1,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <functional>
 #include <string>
-#include <vector>
+#include <type_traits>
 
 #include <unistd.h>
 
 #include <aftertouch/aftertouch.hpp>
 #include <aftertouch/sqlite.hpp>
+#include <support/adding.hpp>
 
 /// \file
-/// A pipeline that shows what was lost or done twice, for suites that break something under it: it
-/// adds differences, and writes down each change that it was given.
-
-namespace test {
-
-namespace at = aftertouch;
-
-struct Order {
-    std::int64_t id = 0;
-    std::string customer;
-    std::int64_t amount = 0;
-};
-
-struct Total {
-    std::string customer;
-    std::int64_t amount = 0;
-};
-
-} // namespace test
-
-template <>
-struct aftertouch::EntityTraits<test::Total> {
-    static constexpr auto key = aftertouch::key<&test::Total::customer>;
-};
+/// A pipeline on SQLite for suites that break something under it, and what must hold then.
 
 namespace test {
 
@@ -49,63 +26,17 @@ namespace test {
     return asked < 1 ? 1 : asked;
 }
 
-/// The handler. Its ledger has no unique key, which would hide what comes twice.
-class Bookkeeper {
-public:
-    /// With `forgiving` it goes on after a statement that failed, as no handler should.
-    explicit Bookkeeper(bool forgiving = false) : forgiving_{forgiving} {}
-
-    template <class Tx>
-    void rebuild_started(std::int64_t, Tx& tx) {
-        tx.execute("DELETE FROM total");
-        tx.execute("DELETE FROM ledger");
-    }
-
-    template <class Tx>
-    void operator()(const at::Batch<Order>& batch, Tx& tx) {
-        for (const at::Change<Order>& change : batch.changes()) {
-            if (change.before() != nullptr) {
-                add(tx, change.before()->customer, -change.before()->amount);
-            }
-            if (change.after() != nullptr) {
-                add(tx, change.after()->customer, change.after()->amount);
-            }
-            run(tx, "INSERT INTO ledger (change) VALUES ($1)", change.idempotency_key());
-        }
-    }
-
-private:
-    template <class Tx>
-    void add(Tx& tx, const std::string& customer, std::int64_t amount) {
-        run(tx,
-            "INSERT INTO total (customer, amount) VALUES ($1, $2) "
-            "ON CONFLICT (customer) DO UPDATE SET amount = amount + excluded.amount",
-            customer, amount);
-    }
-
-    template <class Tx, class... Arguments>
-    void run(Tx& tx, const std::string& sql, const Arguments&... arguments) {
-        try {
-            tx.execute(sql, arguments...);
-        } catch (const at::Error&) {
-            if (!forgiving_) { throw; }
-        }
-    }
-
-    bool forgiving_;
-};
-
-inline const auto orders = at::source<Order>().images();
-
 /// A program that follows a database.
 struct Follower {
     at::sqlite::Database database;
-    at::Pipeline<decltype(at::source<Order>().images()), Bookkeeper, at::sqlite::Database> pipeline;
+    at::Pipeline<std::remove_const_t<decltype(orders)>, Adding<at::sqlite::Database>,
+        at::sqlite::Database>
+        pipeline;
 
     explicit Follower(
         const std::string& path, std::chrono::milliseconds patience = {}, bool forgiving = false)
         : database{path, {.busy_timeout = patience}},
-          pipeline{orders, Bookkeeper{forgiving}, database,
+          pipeline{orders, Adding<at::sqlite::Database>{{.forgiving = forgiving}}, database,
               {.name = "totals", .batch_size = 5, .observer = {}}} {}
 };
 
@@ -142,10 +73,7 @@ private:
 
 /// Another program's changes: of every kind, with a row that is displaced.
 inline void change_orders(at::sqlite::Database& database) {
-    database.execute("UPDATE \"order\" SET amount = amount + 1, customer = 'c' || (id % 4) "
-                     "WHERE id % 2 = 0");
-    database.execute("DELETE FROM \"order\" WHERE id % 7 = 0");
-    database.execute("UPDATE \"order\" SET id = id + 100 WHERE id < 4");
+    change_rows(database);
     database.execute("REPLACE INTO \"order\" VALUES (7, 'c7', 70), (8, 'c5', 50)");
 }
 
@@ -155,14 +83,7 @@ inline void make_database(const std::string& path, bool wal) {
     database.create_table<Order>();
     database.create_table<Total>();
     database.execute("CREATE TABLE ledger (change TEXT)");
-    for (std::int64_t id = 1; id <= 16; ++id) {
-        database.execute(
-            "INSERT INTO \"order\" VALUES ($1, $2, $3)", id, "c" + std::to_string(id % 3), id);
-    }
-}
-
-[[nodiscard]] inline std::int64_t number(at::sqlite::Database& database, const std::string& sql) {
-    return database.query(at::type<std::int64_t>, sql).at(0);
+    add_orders(database);
 }
 
 /// What is wrong before everything is handled; empty is what it must be.
@@ -170,26 +91,13 @@ inline void make_database(const std::string& path, bool wal) {
     if (database.query(at::type<std::string>, "PRAGMA integrity_check").at(0) != "ok") {
         return "the file is damaged";
     }
-    if (number(database, "SELECT count(*) - count(DISTINCT change) FROM ledger") != 0) {
-        return "a change was handled twice";
-    }
-    return {};
+    return fault_in_ledger(database);
 }
 
 /// What is wrong when everything is handled.
 [[nodiscard]] inline std::string damage_at_end(at::sqlite::Database& database) {
     if (std::string found = damage(database); !found.empty()) { return found; }
-    const std::string scratch = "SELECT customer, sum(amount) FROM \"order\" GROUP BY customer "
-                                "HAVING sum(amount) <> 0";
-    const std::string derived = "SELECT customer, amount FROM total WHERE amount <> 0";
-    const auto less = [&](const std::string& one, const std::string& other) {
-        return number(
-            database, "SELECT count(*) FROM (SELECT * FROM (" + one + ") EXCEPT " + other + ")");
-    };
-    if (less(scratch, derived) != 0 || less(derived, scratch) != 0) {
-        return "the totals differ from a computation from scratch";
-    }
-    return {};
+    return fault_in_totals(database);
 }
 
 /// Whether a message says something to a person.

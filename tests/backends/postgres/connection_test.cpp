@@ -96,6 +96,17 @@ TEST_CASE("postgres: SQLSTATEs say what a caller can do") {
     CHECK(code_of([&] { impatient.execute("COPY t TO STDOUT"); }) == at::Errc::invalid_argument);
 }
 
+TEST_CASE("postgres: who lacks a table is told what makes it, but for the library's own") {
+    Shop shop;
+    const auto message = [&](const char* table) {
+        return message_of([&] { shop.database.execute("TABLE " + std::string{table}); });
+    };
+    CHECK(message("label").find("create_table<T>()") != std::string::npos);
+    const std::string own = message("aftertouch.log");
+    CHECK(own.find("aftertouch.log") != std::string::npos);
+    CHECK(own.find("create_table") == std::string::npos);
+}
+
 TEST_CASE("O1: no error of the server quotes a row's value") {
     Shop shop;
     Database& database = shop.database;

@@ -92,3 +92,15 @@ TEST_CASE("connection: SQLite's codes become ours, extended ones too") {
     CHECK(sqlite::detail::errc_of(SQLITE_FULL) == Errc::disk_full);
     CHECK(sqlite::detail::errc_of(SQLITE_CONSTRAINT_UNIQUE) == Errc::constraint);
 }
+
+TEST_CASE("connection: who lacks a table is told what makes it, but for the library's own") {
+    const Handle handle{":memory:", {}};
+    const auto message = [&](const std::string& table) {
+        const std::string sql = "SELECT * FROM " + table;
+        const int code = sqlite3_exec(handle.get(), sql.c_str(), nullptr, nullptr, nullptr);
+        return std::string{sqlite::detail::error_of(handle.get(), code, "x", sql).what()};
+    };
+    CHECK(message("label") == "x: SQLite says: no such table: label; create the table "
+                              "(Database::create_table<T>() makes an entity's)");
+    CHECK(message("aftertouch_log") == "x: SQLite says: no such table: aftertouch_log");
+}

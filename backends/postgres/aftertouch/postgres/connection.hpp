@@ -68,7 +68,9 @@ using ResultPointer = std::unique_ptr<PGresult, Clear>;
         const std::string text = field(result, diagnosis);
         if (!text.empty()) { sentence.append(", ").append(name).append(" ").append(text); }
     }
-    if (const std::string_view what_to_do = advice(code, state); !what_to_do.empty()) {
+    // A table of the library's own isn't the program's to make.
+    const bool lacks_own = state == "42P01" && sentence.find("\"aftertouch.") != std::string::npos;
+    if (const auto what_to_do = advice(code, state); !what_to_do.empty() && !lacks_own) {
         sentence.append("; ").append(what_to_do);
     }
     return Error{code, sentence,

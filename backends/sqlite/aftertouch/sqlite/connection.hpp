@@ -64,10 +64,12 @@ namespace detail {
     const bool own_words = handle != nullptr && (sqlite3_errcode(handle) & 0xff) == (code & 0xff);
     const std::string_view words = own_words ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
     sentence += words;
+    // Not for a table of the library's own: those aren't the program's to make.
+    const bool lacks_table =
+        words.starts_with("no such table") && words.find("aftertouch_") == std::string_view::npos;
     const std::string_view what_to_do =
-        words.starts_with("no such table")
-            ? "create the table (Database::create_table<T>() makes an entity's)"
-            : advice(errc);
+        lacks_table ? "create the table (Database::create_table<T>() makes an entity's)"
+                    : advice(errc);
     if (!what_to_do.empty()) { sentence.append("; ").append(what_to_do); }
     return Error{errc, sentence,
         {.native_code = code, .statement = std::string{sql}, .where = std::string{where}}};

@@ -103,19 +103,25 @@ public:
     /// tx.erase_all(aftertouch::type<Summary>, batch.missing());
     /// \endcode
     template <class Records>
-        requires Entity<detail::Element<Records>>
     void upsert_all(Records&& records) {
         using T = detail::Element<Records>;
-        static const std::string sql = dml::upsert(table_of<T>());
-        run_all(sql, records, [&](const T& record) { bind_record(record); });
+        if constexpr (detail::require_entity<T>()) {
+            static const std::string sql = dml::upsert(table_of<T>());
+            run_all(sql, records, [&](const T& record) { bind_record(record); });
+        }
     }
 
     /// Removes the rows with these keys, in the same way; says how many there were.
-    template <Entity T, class Keys>
-        requires std::convertible_to<detail::Element<Keys>, Key<T>>
+    template <class T, class Keys>
     std::int64_t erase_all(type_t<T>, Keys&& keys) {
-        static const std::string sql = dml::erase_by_key(table_of<T>());
-        return run_all(sql, keys, [&](const Key<T>& key) { bind_key<T>(key); });
+        if constexpr (detail::require_entity<T>()) {
+            static_assert(std::convertible_to<detail::Element<Keys>, Key<T>>,
+                "aftertouch: erase_all takes keys of the entity, as batch.missing() has them");
+            static const std::string sql = dml::erase_by_key(table_of<T>());
+            return run_all(sql, keys, [&](const Key<T>& key) { bind_key<T>(key); });
+        } else {
+            return 0;
+        }
     }
 
     /// Removes the row with this key; false if there was none.

@@ -17,12 +17,17 @@ namespace statements {
 struct Item {
     std::int64_t id = 0;
 };
+struct Label {
+    std::int64_t id = 0;
+    std::string text;
+};
 
 } // namespace statements
 
 namespace {
 
 using statements::Item;
+using statements::Label;
 
 /// A pipeline whose handler is a test's.
 struct Following {
@@ -118,6 +123,39 @@ TEST_CASE("F1: a savepoint guards a statement that fails") {
     CHECK(it.notes() == std::vector<std::string>{"kept"});
     it.database.transaction(it.handle);
     CHECK(it.notes().size() == 2);
+}
+
+TEST_CASE("F1: rows that are refused or fail together leave a guarded transaction as it was") {
+    Following it;
+    it.database.execute(
+        "CREATE TABLE label (id bigint PRIMARY KEY, text text NOT NULL CHECK (text <> 'no'))");
+    it.handle = [](Tx& tx) {
+        const std::vector<Label> unsendable{{1, "one"}, {2, with_nul}};
+        CHECK_THROWS_AS(tx.upsert_all(unsendable), at::Error);
+        CHECK_FALSE(tx.get(at::type<Label>, 1).has_value());
+        tx.execute("SAVEPOINT a");
+        const std::vector<Label> wrong{{1, "one"}, {2, "no"}, {3, "three"}};
+        CHECK_THROWS_SAYING(tx.upsert_all(wrong), at::Error, "23514");
+        tx.execute("ROLLBACK TO a");
+        tx.upsert_all(std::vector<Label>{{3, "three"}, {4, "four"}});
+        CHECK(tx.erase_all(at::type<Label>, std::vector<std::int64_t>{4, 5}) == 1);
+    };
+    it.change();
+    it.pipeline.drain();
+    CHECK(it.database.query(at::type<std::string>, "SELECT text FROM label") ==
+          std::vector<std::string>{"three"});
+}
+
+TEST_CASE("F1: a handler that lets many rows fail and goes on without a savepoint fails itself") {
+    Following it;
+    it.database.execute(
+        "CREATE TABLE label (id bigint PRIMARY KEY, text text NOT NULL CHECK (text <> 'no'))");
+    it.handle = [](Tx& tx) {
+        CHECK_THROWS_AS(tx.upsert_all(std::vector<Label>{{1, "one"}, {2, "no"}}), at::Error);
+    };
+    it.change();
+    CHECK_THROWS_SAYING(it.pipeline.drain(), at::Error, "ended the batch's transaction");
+    CHECK(one<std::int64_t>(it.database, "SELECT count(*) FROM label") == 0);
 }
 
 TEST_CASE("postgres: a borrowed connection stays its owner's, whatever is refused") {

@@ -146,6 +146,8 @@ public:
     /// many rows all of them wrote. *Throws* what the first that failed says; none behind it is
     /// run.
     std::int64_t run_rows(std::string_view sql, std::span<const Value> values, std::size_t width) {
+        require_order();
+        send_beginning(); // apart: a value may be refused before anything is sent
         std::vector<Request> requests;
         requests.reserve(values.size() / width);
         for (; !values.empty(); values = values.subspan(width)) {

@@ -40,6 +40,12 @@ enum class Kind { server };
 [[nodiscard]] inline std::vector<Kind> kinds_with_free_readers() { return all_kinds(); }
 [[nodiscard]] inline std::vector<Kind> kinds_with_one_connection() { return {}; }
 
+/// Whether a statement's error ends the transaction that it is in.
+inline constexpr bool errors_end_transactions = true;
+
+/// The table of dead letters.
+[[nodiscard]] inline std::string dead_letters() { return "aftertouch.dead_letter"; }
+
 /// Whether an application's writes wait for a batch.
 inline constexpr bool writers_wait = false;
 

@@ -48,6 +48,12 @@ enum class Kind { memory, journal, wal };
 [[nodiscard]] inline std::vector<Kind> kinds_with_free_readers() { return {Kind::wal}; }
 [[nodiscard]] inline std::vector<Kind> kinds_with_one_connection() { return {Kind::memory}; }
 
+/// Whether a statement's error ends the transaction that it is in.
+inline constexpr bool errors_end_transactions = false;
+
+/// The table of dead letters.
+[[nodiscard]] inline std::string dead_letters() { return "aftertouch_dead_letter"; }
+
 /// Whether an application's writes wait for a batch.
 inline constexpr bool writers_wait = true;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <concepts>
@@ -62,6 +63,16 @@ enum class Excuse {
               ///< was changed under a statement. A new try may pass
     lost      ///< the connection is gone
 };
+
+/// What a pipeline asks for; a rebuild's order ends with the key.
+[[nodiscard]] inline SessionRequest session_request(std::string pipeline, const Capture& capture,
+    std::vector<std::size_t> order, bool skip_own_changes, Schema schema) {
+    for (const std::size_t part : capture.table.key) {
+        const bool there = std::find(order.begin(), order.end(), part) != order.end();
+        if (!there) { order.push_back(part); }
+    }
+    return {std::move(pipeline), capture, std::move(order), skip_own_changes, schema};
+}
 
 namespace detail {
 struct RejectChange {
@@ -129,6 +140,8 @@ concept BackendSession = requires(S& session, const S& asked, const typename S::
     session.fetch(keys, detail::IgnoreRow{});
     { session.transaction() } -> std::same_as<typename S::Transaction&>;
     { session.intact() } -> std::same_as<bool>;
+    // The library's own statements, in a batch or outside.
+    session.run_own([](typename S::Transaction&) {});
     session.mark_own_changes(position);
     session.store(text, std::int64_t{});
     session.commit();
@@ -156,6 +169,7 @@ concept StorageBackend = requires(B& database, const SessionRequest& request,
     } -> std::same_as<std::unique_ptr<typename B::Session>>;
     { database.name() } -> std::convertible_to<std::string>;
     { database.lag(capture, text) } -> std::same_as<Lag>;
+    { B::dead_letter_table(capture) } -> std::same_as<std::string>;
     { database.position_of(capture, text) } -> std::same_as<std::string>;
     { database.position_before(capture, Timestamp{}) } -> std::same_as<std::string>;
     { database.install_script(capture) } -> std::same_as<Script>;

@@ -14,6 +14,7 @@
 
 #include <aftertouch/batch.hpp>
 #include <aftertouch/change.hpp>
+#include <aftertouch/dead_letter.hpp>
 #include <aftertouch/entity.hpp>
 #include <aftertouch/key.hpp>
 #include <aftertouch/table.hpp>
@@ -54,14 +55,7 @@ public:
         index_.clear();
         images_.clear();
         key_of_change_.clear();
-        batch_.ids_.clear();
-        batch_.keys_.clear();
-        batch_.changes_.clear();
-        batch_.present_.clear();
-        batch_.records_.clear();
-        batch_.missing_.clear();
-        batch_.loaded_ = false;
-        batch_.failed_read_ = nullptr;
+        clear(batch_);
         bytes_ = 0;
     }
 
@@ -108,20 +102,80 @@ public:
 
     /// Ties the changes to their keys and rows, and makes the batch ready to be handed over.
     [[nodiscard]] const Batch<T>& seal(const BatchFacts& facts) {
-        std::size_t present = 0;
         for (std::size_t i = 0; i < batch_.changes_.size(); ++i) {
-            Change<T>& change = batch_.changes_[i];
-            change.key_ = &batch_.ids_[key_of_change_[i]];
-            change.form_ = index_.form(key_of_change_[i]);
-            if (change.operation_ == Operation::present && !leaves_out()) {
-                change.after_ = &batch_.present_[present++];
-            }
+            batch_.changes_[i].form_ = index_.form(key_of_change_[i]);
         }
+        std::size_t next = 0;
+        tie(batch_, [&](const Change<T>&) { return &batch_.ids_[key_of_change_[next++]]; });
         batch_.event_id_ = facts.event_id;
         batch_.generation_ = facts.generation;
         batch_.replay_ = facts.replay;
         batch_.attempts_ = facts.attempts;
         return batch_;
+    }
+
+    /// The sealed batch with some of its keys alone, by their numbers, rising: their changes, in
+    /// order. Valid until the next call.
+    [[nodiscard]] const Batch<T>& part(std::span<const std::size_t> keys) {
+        clear(part_);
+        std::vector<std::size_t> place(batch_.ids_.size(), none);
+        for (const std::size_t key : keys) {
+            place[key] = part_.ids_.size();
+            part_.ids_.next() = batch_.ids_[key];
+            const std::size_t parts = table_of<T>().key.size();
+            for (std::size_t i = 0; i < parts; ++i) {
+                part_.keys_.next() = batch_.keys_[key * parts + i];
+            }
+        }
+        std::size_t present = 0;
+        for (std::size_t i = 0; i < batch_.changes_.size(); ++i) {
+            const bool is_row = batch_.changes_[i].operation_ == Operation::present;
+            const std::size_t row = is_row ? present++ : none;
+            if (place[key_of_change_[i]] == none) { continue; }
+            part_.changes_.next() = batch_.changes_[i];
+            if (is_row) { part_.present_.next() = batch_.present_[row]; }
+        }
+        tie(part_, [&](const Change<T>& change) {
+            return &part_.ids_[place[static_cast<std::size_t>(change.key_ - batch_.ids().data())]];
+        });
+        part_.loader_ = batch_.loader_;
+        part_.event_id_ = batch_.event_id_;
+        part_.generation_ = batch_.generation_;
+        part_.replay_ = batch_.replay_;
+        part_.attempts_ = batch_.attempts_;
+        return part_;
+    }
+
+    /// How many keys it has, the form of each, and its parts as the database stores them.
+    [[nodiscard]] std::size_t keys() const noexcept { return batch_.ids_.size(); }
+    [[nodiscard]] std::string_view form(std::size_t key) const noexcept { return index_.form(key); }
+    [[nodiscard]] std::vector<Value> parts_of(std::size_t key) const {
+        const std::size_t parts = table_of<T>().key.size();
+        const auto first = batch_.keys_.span().subspan(key * parts, parts);
+        return {first.begin(), first.end()};
+    }
+
+    /// The changes of a key, in order, as they can be kept.
+    [[nodiscard]] std::vector<KeptChange> kept(std::size_t key) const {
+        std::vector<KeptChange> changes;
+        std::size_t present = 0;
+        for (std::size_t i = 0; i < batch_.changes_.size(); ++i) {
+            const bool is_row = batch_.changes_[i].operation_ == Operation::present;
+            const std::size_t row = is_row ? present++ : none;
+            if (key_of_change_[i] != key) { continue; }
+            const Change<T>& change = batch_.changes_[i];
+            KeptChange kept{change.id_, change.operation_, change.at_, parts_of(key), {}, {}};
+            if (change.before_ != nullptr) {
+                kept.before = encode_fields(*change.before_, imaged_);
+            }
+            if (is_row) {
+                kept.after = encode_record(batch_.present_[row]);
+            } else if (change.after_ != nullptr) {
+                kept.after = encode_fields(*change.after_, imaged_);
+            }
+            changes.push_back(std::move(kept));
+        }
+        return changes;
     }
 
     [[nodiscard]] const Batch<T>& batch() const noexcept { return batch_; }
@@ -130,9 +184,38 @@ public:
     /// Bytes of the values that the batch holds.
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
     /// What a failed read of `records()` threw; null if none failed.
-    [[nodiscard]] std::exception_ptr failed_read() const noexcept { return batch_.failed_read_; }
+    [[nodiscard]] std::exception_ptr failed_read() const noexcept { return failed_read(batch_); }
+    [[nodiscard]] static std::exception_ptr failed_read(const Batch<T>& batch) noexcept {
+        return batch.failed_read_;
+    }
 
 private:
+    static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+    static void clear(Batch<T>& batch) {
+        batch.ids_.clear();
+        batch.keys_.clear();
+        batch.changes_.clear();
+        batch.present_.clear();
+        batch.records_.clear();
+        batch.missing_.clear();
+        batch.loaded_ = false;
+        batch.failed_read_ = nullptr;
+    }
+
+    // Points the changes of a batch that is complete at its keys and rows.
+    template <class KeyOf>
+    void tie(Batch<T>& batch, KeyOf key_of) const {
+        std::size_t present = 0;
+        for (std::size_t i = 0; i < batch.changes_.size(); ++i) {
+            Change<T>& change = batch.changes_[i];
+            change.key_ = key_of(change);
+            if (change.operation_ == Operation::present && !leaves_out()) {
+                change.after_ = &batch.present_[present++];
+            }
+        }
+    }
+
     [[nodiscard]] const T* image(std::span<const Cell> cells) {
         T& record = images_.next();
         if (imaged_.size() == field_count<T>) {
@@ -178,6 +261,7 @@ private:
     }
 
     Batch<T> batch_;
+    Batch<T> part_;
     Pool<T, std::deque<T>> images_;
     KeyIndex index_;
     std::vector<std::size_t> key_of_change_;

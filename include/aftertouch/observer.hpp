@@ -25,9 +25,11 @@ enum class Moment {
     rebuild_page,
     rebuild_finished,
     batch_committed,
-    batch_undone, ///< the handler threw, or the pipeline had to stop: nothing of it stays
-    drift_found,  ///< the triggers aren't what they were
-    waiting,      ///< the database is locked or gone for now; it tries again
+    batch_undone,  ///< the handler threw, or the pipeline had to stop: nothing of it stays
+    batch_retried, ///< it comes again by the policy of retries; told before the pause
+    record_parked, ///< records were set aside as dead letters; the message is the first one's
+    drift_found,   ///< the triggers aren't what they were
+    waiting,       ///< the database is locked or gone for now; it tries again
     pipeline_failed,
     stopped
 };
@@ -36,15 +38,17 @@ enum class Moment {
     constexpr std::string_view names[] = {"pipeline.started", "pipeline.installed",
         "pipeline.checkpoint.unreadable", "pipeline.checkpoint.unusable",
         "pipeline.rebuild.started", "pipeline.rebuild.page", "pipeline.rebuild.finished",
-        "pipeline.batch.committed", "pipeline.batch.undone", "pipeline.drift.found",
-        "pipeline.waiting", "pipeline.failed", "pipeline.stopped"};
+        "pipeline.batch.committed", "pipeline.batch.undone", "pipeline.batch.retried",
+        "pipeline.record.parked", "pipeline.drift.found", "pipeline.waiting", "pipeline.failed",
+        "pipeline.stopped"};
     return names[static_cast<std::size_t>(moment)];
 }
 
 /// Whether a person should be told.
 [[nodiscard]] constexpr bool is_warning(Moment moment) noexcept {
     return moment == Moment::checkpoint_unreadable || moment == Moment::checkpoint_unusable ||
-           moment == Moment::drift_found || moment == Moment::pipeline_failed;
+           moment == Moment::drift_found || moment == Moment::record_parked ||
+           moment == Moment::pipeline_failed;
 }
 
 /// One thing that happened to one pipeline. Never carries a value of a row.

@@ -3,12 +3,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include <aftertouch/capture.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/observer.hpp>
+#include <aftertouch/retry.hpp>
 
 /// \file
 /// How one pipeline runs.
@@ -31,7 +33,10 @@ struct Options {
         16 * 1024 * 1024; ///< bytes of values at most, but for one larger record
     std::chrono::milliseconds poll_interval{50}; ///< the longest pause between two looks while idle
     bool skip_own_changes =
-        false; ///< leave out changes of the source that this pipeline's own handler made
+        false;     ///< leave out changes of the source that this pipeline's own handler made
+    Retry retry{}; ///< what comes of a handler that fails; at once stops
+    std::optional<Retry> rebuild_retry{}; ///< the same while a rebuild runs, if it differs
+    std::size_t dead_letters = 10'000;    ///< at most: where one more would come, it stops instead
     Observer observer = log_warnings();
 };
 
@@ -48,6 +53,17 @@ struct Options {
     }
     if (options.batch_bytes == 0) { refuse("batch_bytes is at least 1"); }
     if (options.poll_interval.count() <= 0) { refuse("poll_interval is at least a millisecond"); }
+    if (options.dead_letters == 0) { refuse("dead_letters is at least 1"); }
+    for (const Retry& retry : {options.retry, options.rebuild_retry.value_or(Retry{})}) {
+        if (retry.attempts < 1) { refuse("retry.attempts is at least 1"); }
+        if (retry.pause.count() < 0 || retry.longest_pause < retry.pause) {
+            refuse("retry.pause is at least 0, and at most retry.longest_pause");
+        }
+        if (retry.longest_pause > std::chrono::hours{24}) {
+            refuse("retry.longest_pause is a day at most");
+        }
+        if (!(retry.jitter >= 0 && retry.jitter <= 1)) { refuse("retry.jitter is 0 to 1"); }
+    }
     return options;
 }
 

@@ -15,6 +15,7 @@
 
 #include <aftertouch/backend.hpp>
 #include <aftertouch/cycle.hpp>
+#include <aftertouch/dead_letter_calls.hpp>
 #include <aftertouch/detail/board.hpp>
 #include <aftertouch/detail/handler_scope.hpp>
 #include <aftertouch/detail/wishes.hpp>
@@ -48,7 +49,7 @@ namespace aftertouch {
 /// (`Change::idempotency_key`). *Threads*: every member from any thread; the handler runs on one
 /// thread at a time. *Lifetime*: the database must outlive the pipeline. Destruction stops it.
 template <class S, class H, class B>
-class Pipeline {
+class Pipeline : public DeadLetterCalls<Pipeline<S, H, B>, typename S::Record, B> {
     static_assert(
         ChangeSource<S>, "aftertouch: a pipeline's first argument is a source: at::source<T>()");
     static_assert(StorageBackend<B>,
@@ -148,13 +149,14 @@ public:
     /// The newest twenty errors that stopped it, oldest first.
     [[nodiscard]] std::vector<Failure> errors() const { return board_.failures(); }
 
-    /// State, position, lag, progress, counts. *Costs* a query; inside a handler, and while the
+    /// State, position, lag, progress, counts. *Costs* two queries; inside a handler, and while the
     /// database can't be asked, the lag is missing.
     [[nodiscard]] Status status() const {
         Status status = board_.status();
         if (status.position.empty() || detail::HandlerScope::inside(&database_)) { return status; }
         try {
             status.lag = database_.lag(runner_.capture(), status.position);
+            status.dead_letters = this->desk().count();
         } catch (const Error&) {
             // Locked or gone for now.
         }
@@ -217,6 +219,8 @@ public:
     }
 
 private:
+    friend DeadLetterCalls<Pipeline, typename S::Record, B>;
+
     // What waits for the batch or the observer that this thread is in would wait for ever.
     [[nodiscard]] bool is_inside() const noexcept {
         return detail::HandlerScope::inside(&database_) || detail::HandlerScope::inside(&board_);
@@ -275,11 +279,6 @@ private:
     }
 
     void rewind_to(std::string position) {
-        if (board_.status().state == State::rebuilding) {
-            throw Error{Errc::invalid_argument,
-                "pipeline " + runner_.options().name +
-                    " is rebuilding and hands over every record: rewind when that has ended"};
-        }
         runner_.rewind(std::move(position));
         wishes_.open();
         runner_.wake();

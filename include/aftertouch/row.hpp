@@ -10,6 +10,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include <aftertouch/codec.hpp>
 #include <aftertouch/detail/fields.hpp>
@@ -165,6 +166,19 @@ consteval auto make_field_decoders(std::index_sequence<I...>) noexcept {
 template <class T>
 inline constexpr auto field_decoders = make_field_decoders<T>(FieldIndexes<T>{});
 
+template <class T, std::size_t I>
+Value encode_field(const T& record) {
+    return to_value(FieldsOf<T>::template get<I>(record));
+}
+
+template <class T, std::size_t... I>
+consteval auto make_field_encoders(std::index_sequence<I...>) noexcept {
+    return std::array{&encode_field<T, I>...};
+}
+
+template <class T>
+inline constexpr auto field_encoders = make_field_encoders<T>(FieldIndexes<T>{});
+
 } // namespace detail
 
 /// Reads all columns of an entity in the order of its fields, reusing the storage of `out`.
@@ -189,6 +203,26 @@ void decode_fields(std::span<const Cell> cells, std::span<const std::size_t> fie
     try {
         for (; i < cells.size(); ++i) { detail::field_decoders<T>[fields[i]](cells[i], out); }
     } catch (const Error& error) { detail::rethrow_at_field<T>(error, fields[i]); }
+}
+
+/// The values of some fields of an entity; `decode_fields` reads them. *Requires* indexes below
+/// field_count.
+template <Entity T>
+[[nodiscard]] std::vector<Value> encode_fields(
+    const T& record, std::span<const std::size_t> fields) {
+    std::vector<Value> values;
+    values.reserve(fields.size());
+    for (const std::size_t field : fields) {
+        values.push_back(detail::field_encoders<T>[field](record));
+    }
+    return values;
+}
+/// The values of all of them; `decode_record` reads them.
+template <Entity T>
+[[nodiscard]] std::vector<Value> encode_record(const T& record) {
+    std::vector<Value> values;
+    for (const auto encode : detail::field_encoders<T>) { values.push_back(encode(record)); }
+    return values;
 }
 
 /// Reads the parts of an entity's key, in the key's order. *Requires* as many cells as parts.

@@ -15,11 +15,12 @@
 #include <aftertouch/cycle.hpp>
 #include <aftertouch/detail/batch_in_hand.hpp>
 #include <aftertouch/detail/board.hpp>
-#include <aftertouch/detail/pace.hpp>
+#include <aftertouch/detail/patience.hpp>
 #include <aftertouch/detail/reporter.hpp>
 #include <aftertouch/detail/session_holder.hpp>
 #include <aftertouch/detail/tracker.hpp>
 #include <aftertouch/detail/trouble.hpp>
+#include <aftertouch/detail/waiting.hpp>
 #include <aftertouch/detail/wishes.hpp>
 #include <aftertouch/observer.hpp>
 #include <aftertouch/options.hpp>
@@ -46,7 +47,8 @@ public:
           reporter_{options_, board},
           tracker_{reporter_},
           batch_{std::move(source), std::move(handler), database, options_},
-          pace_{options_.poll_interval} {}
+          waiting_{options_, board, reporter_, wishes, session_},
+          patience_{options_} {}
 
     /// Does one step and says what happened. Throws nothing: `told_error` has what went wrong.
     [[nodiscard]] Happened carry_out(Step step, Cycle& cycle) {
@@ -69,14 +71,30 @@ public:
     void wake() { session_.wake(); }
     void abort() { session_.abort(); }
     void forget_abort() noexcept { session_.forget_abort(); }
-    void rewind(std::string position) { tracker_.wish_rewind(std::move(position)); }
+    void rewind(std::string position) {
+        if (board_.status().state == State::rebuilding) {
+            throw Error{Errc::invalid_argument,
+                "pipeline " + options_.name +
+                    " is rebuilding and hands over every record: rewind when that has ended"};
+        }
+        tracker_.wish_rewind(std::move(position));
+    }
+    void look_at_letters() {
+        batch_.look_at_letters();
+        wake();
+    }
     /// @}
 
 private:
     [[nodiscard]] Happened caught(Step step, const Error* thrown) noexcept {
-        return trouble_.caught({batch_.threw_in_handler() ? Step::handle : step,
-            tracker_.in_doubt(), session_.aborted(), tracker_.version(),
-            session_ ? session_->excuse(thrown) : Excuse::none});
+        const bool in_handler = batch_.threw_in_handler();
+        const Happened happened = trouble_.caught(
+            {in_handler ? Step::handle : step, tracker_.in_doubt(), session_.aborted(),
+                tracker_.version(), session_ ? session_->excuse(thrown) : Excuse::none});
+        if (!in_handler || happened != Happened::error) { return happened; }
+        const bool again = patience_.judge(trouble_.fault(),
+            {tracker_.attempts(), batch_.in_parts(), rebuild().running, step == Step::start_over});
+        return again ? Happened::trouble : Happened::error;
     }
 
     [[nodiscard]] Happened do_step(Step step, Cycle& cycle) {
@@ -89,7 +107,7 @@ private:
             case Step::advance: return advance(cycle);
             case Step::undo: undo(); break;
             case Step::note: return note();
-            case Step::wait: wait(cycle); break;
+            case Step::wait: cycle.paused() ? waiting_.while_paused() : waiting_.for_news(); break;
             case Step::back_off: back_off(); break;
             case Step::fail: fail(); break;
             case Step::stop: break;
@@ -98,6 +116,7 @@ private:
     }
 
     Happened open(Cycle& cycle) {
+        patience_.forget_verdict();
         if (board_.state() != State::waiting) { reporter_.state(State::starting); }
         make_session();
         if (session_->bring_up()) {
@@ -110,7 +129,7 @@ private:
         cycle.set_rebuilding(rebuild().running);
         if (!usable) { return Happened::no_checkpoint; }
         reporter_.rebuild_taken_up(rebuild());
-        take_up_rewind();
+        tracker_.take_up_rewind(*session_);
         show_state();
         return Happened::done;
     }
@@ -140,6 +159,7 @@ private:
         board_.look_begins();
         batch_.drop();
         if (batch_.has_more_behind(tracker_.position())) { return Happened::news; }
+        if (batch_.has_released(*session_)) { return Happened::news; }
         const std::optional<Position> seen = session_->poll(tracker_.position());
         if (!seen) { return Happened::news; }
         const bool write = tracker_.pass_to(*seen);
@@ -149,7 +169,7 @@ private:
     }
 
     Happened begin() {
-        pace_.hurry();
+        waiting_.hurry();
         session_->begin();
         if (const auto found = session_->drift(); !found.empty()) {
             return drifted(to_text(found));
@@ -172,7 +192,8 @@ private:
     }
 
     Happened handle() {
-        batch_.hand_over_to_handler(*session_, tracker_.replaying(), tracker_.attempts());
+        batch_.hand_over_to_handler(
+            *session_, tracker_.replaying(), tracker_.attempts(), patience_);
         return Happened::done;
     }
 
@@ -193,6 +214,7 @@ private:
             reporter_.undone(batch_.event_id(), trouble_.message());
         }
         drift_.reset();
+        if (patience_.verdict().counts) { count_attempt(); }
     }
 
     Happened note() {
@@ -203,25 +225,12 @@ private:
         return Happened::done;
     }
 
-    void wait(const Cycle& cycle) {
-        if (cycle.paused()) {
-            reporter_.state(State::paused);
-            session_->wait(options_.poll_interval);
-        } else if (session_->wait(pace_.next_idle())) {
-            pace_.hurry();
-        }
-    }
-
     void back_off() {
-        if (board_.state() != State::waiting) {
-            reporter_.state(State::waiting);
-            reporter_.tell(Moment::waiting, trouble_.message());
-        }
-        if (session_) {
-            session_->wait(pace_.next_trouble());
-        } else {
-            std::this_thread::sleep_for(Pace::shortest_trouble);
-        }
+        const Verdict& verdict = patience_.verdict();
+        if (!verdict.again) { return waiting_.for_database(trouble_.message()); }
+        reporter_.retried(
+            batch_.event_id(), tracker_.attempts(), verdict.pause, trouble_.message());
+        waiting_.for_retry(verdict.pause);
     }
 
     void fail() {
@@ -234,21 +243,10 @@ private:
 
     void make_session() {
         if (session_) { return; }
-        SessionRequest request{options_.name, capture_, batch_.source().order(),
-            options_.skip_own_changes, options_.schema};
-        for (const std::size_t part : capture_.table.key) {
-            if (std::ranges::count(request.order, part) == 0) { request.order.push_back(part); }
-        }
-        session_.hold(database_.open_session(request, wishes_.stopping()));
-    }
-
-    void take_up_rewind() {
-        try {
-            tracker_.take_up_rewind(*session_);
-        } catch (...) {
-            session_->roll_back();
-            throw;
-        }
+        session_.hold(
+            database_.open_session(session_request(options_.name, capture_, batch_.source().order(),
+                                       options_.skip_own_changes, options_.schema),
+                wishes_.stopping()));
     }
 
     void count_attempt() {
@@ -267,7 +265,8 @@ private:
 
     void commit(const Checkpoint& next) {
         tracker_.commit(*session_, next);
-        pace_.recovered();
+        patience_.succeeded();
+        waiting_.recovered();
         trouble_.recovered();
     }
 
@@ -292,8 +291,9 @@ private:
     SessionHolder<Session> session_;
     Tracker<Session> tracker_;
     BatchInHand<S, H, B> batch_;
-    Pace pace_;
+    Waiting<Session> waiting_;
     Trouble trouble_;
+    Patience patience_;
     std::optional<std::string> drift_; // found in the transaction that is undone next
 };
 

@@ -75,6 +75,7 @@ struct Status {
     std::int64_t changes = 0;
     std::int64_t rebuilt = 0;
     std::int64_t failures = 0;
+    std::int64_t dead_letters = 0; ///< set aside; 0 where the lag is missing
 };
 
 /// What waiting for a pipeline came to.

@@ -171,8 +171,8 @@ public:
     /// this transaction was handed to.
     [[nodiscard]] auto native() const { return connection_->native(); }
 
-    /// Whether the pipeline is asked to stop: a handler that takes long should throw, or return
-    /// early.
+    /// Whether the pipeline is asked to stop. A handler that takes long should look, and answer
+    /// `Outcome::retry` then: its batch is undone, and comes again at the next start.
     [[nodiscard]] bool stopping() const noexcept {
         return stopping_->load(std::memory_order_relaxed);
     }

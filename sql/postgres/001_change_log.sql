@@ -38,6 +38,11 @@ CREATE TABLE aftertouch.capture (id integer PRIMARY KEY, name text NOT NULL UNIQ
 -- How far each pipeline has come; written in the transaction of what its handler derives.
 CREATE TABLE aftertouch.checkpoint (pipeline text PRIMARY KEY, checkpoint text NOT NULL, version bigint NOT NULL, attempts bigint NOT NULL, at timestamp with time zone NOT NULL, marks text NOT NULL) WITH (fillfactor = 50);
 
+-- Changes that a pipeline has set aside since its handler failed on them. To have them
+-- handed over again: UPDATE ... SET released = true WHERE pipeline = ... AND record = ...;
+-- to give them up: DELETE. With all letters of a record alike, its changes stay in order.
+CREATE TABLE aftertouch.dead_letter (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, pipeline text NOT NULL, record text NOT NULL, key text NOT NULL, operation text NOT NULL, change text NOT NULL, error text NOT NULL, attempts bigint NOT NULL, parked_at timestamp with time zone NOT NULL, released boolean NOT NULL DEFAULT false);
+
 -- Which transactions were a pipeline's own, for pipelines that leave out what they change.
 CREATE TABLE aftertouch.own_change (xid xid8 NOT NULL, pipeline text NOT NULL);
 

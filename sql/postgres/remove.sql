@@ -36,6 +36,9 @@ DROP TABLE aftertouch.capture;
 DROP TABLE aftertouch.checkpoint;
 
 -- It was the last capture.
+DROP TABLE aftertouch.dead_letter;
+
+-- It was the last capture.
 DROP TABLE aftertouch.own_change;
 
 DROP FUNCTION aftertouch.log_is_pruned_by_delete();

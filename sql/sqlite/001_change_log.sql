@@ -4,7 +4,7 @@
 BEGIN IMMEDIATE;
 
 -- One row: which log this is, and how far it has been pruned.
--- Undo: DROP TABLE, together with the other three.
+-- Undo: DROP TABLE, together with the other four.
 CREATE TABLE "aftertouch_meta" (log_id TEXT NOT NULL, layout INTEGER NOT NULL, pruned_through INTEGER NOT NULL);
 
 -- The change log: triggers append to it. Columns have no type, so that keys keep their
@@ -17,6 +17,11 @@ CREATE TABLE "aftertouch_capture" (id INTEGER PRIMARY KEY, name TEXT NOT NULL UN
 
 -- How far each pipeline has come; written in the transaction of what its handler derives.
 CREATE TABLE "aftertouch_checkpoint" (pipeline TEXT PRIMARY KEY NOT NULL, checkpoint TEXT NOT NULL, version INTEGER NOT NULL, attempts INTEGER NOT NULL, at REAL NOT NULL);
+
+-- Changes that a pipeline has set aside since its handler failed on them. To have them
+-- handed over again: UPDATE ... SET released = 1 WHERE pipeline = ... AND record = ...;
+-- to give them up: DELETE. With all letters of a record alike, its changes stay in order.
+CREATE TABLE "aftertouch_dead_letter" (id INTEGER PRIMARY KEY AUTOINCREMENT, pipeline TEXT NOT NULL, record TEXT NOT NULL, "key" TEXT NOT NULL, operation TEXT NOT NULL, change TEXT NOT NULL, error TEXT NOT NULL, attempts INTEGER NOT NULL, parked_at TEXT NOT NULL, released INTEGER NOT NULL DEFAULT 0);
 
 -- A random name tells this log from any other.
 INSERT INTO "main"."aftertouch_meta" (log_id, layout, pruned_through) VALUES (lower(hex(randomblob(8))), 1, 0);

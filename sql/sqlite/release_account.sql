@@ -27,6 +27,9 @@ DELETE FROM "main"."aftertouch_log" WHERE capture = 1 AND seq < (SELECT max(seq)
 -- That one, if it is of this capture, keeps its number alone.
 UPDATE "main"."aftertouch_log" SET capture = NULL, k1 = NULL, k2 = NULL, k3 = NULL, k4 = NULL WHERE capture = 1;
 
+-- The dead letters of its pipelines.
+DELETE FROM "main"."aftertouch_dead_letter" WHERE pipeline IN (SELECT pipeline FROM "main"."aftertouch_checkpoint" WHERE substr(checkpoint, 5, instr(substr(checkpoint, 5), ' ') - 1) = (SELECT m.log_id || '.' || c.incarnation FROM "main"."aftertouch_meta" AS m, "main"."aftertouch_capture" AS c WHERE c.id = 1));
+
 -- The checkpoints of its pipelines.
 DELETE FROM "main"."aftertouch_checkpoint" WHERE substr(checkpoint, 5, instr(substr(checkpoint, 5), ' ') - 1) = (SELECT m.log_id || '.' || c.incarnation FROM "main"."aftertouch_meta" AS m, "main"."aftertouch_capture" AS c WHERE c.id = 1);
 

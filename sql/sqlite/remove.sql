@@ -33,5 +33,8 @@ DROP TABLE "main"."aftertouch_capture";
 -- It was the last capture.
 DROP TABLE "main"."aftertouch_checkpoint";
 
+-- It was the last capture.
+DROP TABLE "main"."aftertouch_dead_letter";
+
 COMMIT;
 

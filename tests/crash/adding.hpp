@@ -18,10 +18,14 @@ using test::number;
 using test::Order;
 using test::Total;
 
+/// Whether the handler wants changes of every fifth order set aside.
+inline bool is_picky = false;
+
 /// A pipeline with small batches, passed to `work`.
 template <class Database, class Work>
 void with_pipeline(Database& database, Database* beside, Work work) {
-    at::Pipeline pipeline{test::orders, test::Adding<Database>{{.beside = beside}}, database,
+    at::Pipeline pipeline{test::orders,
+        test::Adding<Database>{{.beside = beside, .picky = &is_picky}}, database,
         {.name = "totals", .batch_size = 5, .observer = {}}};
     work(pipeline);
 }
@@ -30,6 +34,35 @@ template <class Database>
 void change_orders(Database& database) {
     test::change_rows(database);
     database.execute("INSERT INTO \"order\" VALUES (7, 'c7', 70), (50, 'c5', 50)");
+}
+
+/// Some changes are set aside, then released; `armed` says from when on it is stopped.
+template <class Database, class RunOnce, class Armed, class Release>
+void set_aside_and_release(
+    Database& database, const RunOnce& run_once, const Armed& armed, const Release& release) {
+    const auto run_all = [&] {
+        for (bool more = true; more;) {
+            try {
+                more = run_once();
+            } catch (const at::Error& error) {
+                if (error.code() != at::Errc::handler_failed) { throw; } // its answer
+            }
+        }
+    };
+    is_picky = true;
+    change_orders(database);
+    armed();
+    run_all();
+    is_picky = false;
+    for (bool released = false; !released;) {
+        try {
+            release();
+            released = true;
+        } catch (const at::Error& error) {
+            if (!error.retryable()) { throw; } // it was stopped in the middle of that
+        }
+    }
+    run_all();
 }
 
 /// What is wrong already: nothing was handled twice.

@@ -45,7 +45,9 @@ void install_fuse(sqlite3* handle) {
 struct Scene {
     std::string what;
     bool wal = false;
-    std::function<void(at::sqlite::Database&, const std::function<bool()>& run_once)> play;
+    std::function<void(at::sqlite::Database&, const std::function<bool()>& run_once,
+        const std::function<void()>& release)>
+        play;
     bool up_to_date = true; // before it begins
 };
 
@@ -95,8 +97,10 @@ void copy_database(const std::string& from, const std::string& to) {
             at::sqlite::Database database = open();
             at::sqlite::Database ledger{ledger_path};
             Fuse::left = n;
-            crash::with_pipeline(database, beside ? &ledger : nullptr,
-                [&](auto& pipeline) { scene.play(database, [&] { return pipeline.run_once(); }); });
+            crash::with_pipeline(database, beside ? &ledger : nullptr, [&](auto& pipeline) {
+                scene.play(
+                    database, [&] { return pipeline.run_once(); }, [&] { pipeline.release(); });
+            });
         } catch (const std::exception& error) {
             std::cerr << scene.what << ", statement " << n << ": " << error.what() << std::endl;
             _exit(2);
@@ -138,8 +142,10 @@ struct Result {
         at::sqlite::Database beside_ledger{ledger_path};
         at::sqlite::Database& ledger = beside ? beside_ledger : database;
         std::string fault = fault_left(database, ledger);
-        crash::with_pipeline(
-            database, beside ? &beside_ledger : nullptr, [](auto& pipeline) { pipeline.drain(); });
+        crash::with_pipeline(database, beside ? &beside_ledger : nullptr, [](auto& pipeline) {
+            pipeline.drain();
+            if (pipeline.release() != 0) { pipeline.drain(); }
+        });
         if (fault.empty()) {
             fault = crash::fault_at_end(database, ledger, "SELECT count(*) FROM aftertouch_log");
         }
@@ -152,25 +158,33 @@ struct Result {
 }
 
 // What is killed, and where in its work.
-void live(at::sqlite::Database& database, const std::function<bool()>& run_once) {
+void live(at::sqlite::Database& database, const std::function<bool()>& run_once,
+    const std::function<void()>&) {
     while (run_once()) {}
     crash::change_orders(database);
     Fuse::armed = true;
     while (run_once()) {}
 }
 
-void replay(at::sqlite::Database& database, const std::function<bool()>& run_once) {
+void replay(at::sqlite::Database& database, const std::function<bool()>& run_once,
+    const std::function<void()>&) {
     crash::change_orders(database);
     Fuse::armed = true;
     while (run_once()) {}
 }
 
 // Changes come between the pages: of keys that were reached and of keys that weren't.
-void rebuild(at::sqlite::Database& database, const std::function<bool()>& run_once) {
+void rebuild(at::sqlite::Database& database, const std::function<bool()>& run_once,
+    const std::function<void()>&) {
     Fuse::armed = true;
     for (int page = 0; run_once(); ++page) {
         if (page == 1) { crash::change_orders(database); }
     }
+}
+
+void set_aside(at::sqlite::Database& database, const std::function<bool()>& run_once,
+    const std::function<void()>& release) {
+    crash::set_aside_and_release(database, run_once, [] { Fuse::armed = true; }, release);
 }
 
 void expect_no_fault(const Scene& scene) {
@@ -200,6 +214,10 @@ TEST_CASE(
 }
 TEST_CASE("K1: killed before and after every statement of a first start and rebuild, WAL") {
     expect_no_fault({"rebuild", true, rebuild, false});
+}
+
+TEST_CASE("F3: killed before and after every statement while records are set aside and released") {
+    expect_no_fault({"dead letters", true, set_aside, true});
 }
 
 TEST_CASE("K1: effects beside the transaction are doubled by a kill, and this suite notices") {

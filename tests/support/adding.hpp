@@ -43,6 +43,7 @@ public:
     struct How {
         Database* beside = nullptr; ///< it keeps its ledger there, beside the transaction: a double
         bool forgiving = false; ///< it goes on after a statement that failed, as no handler should
+        const bool* picky = nullptr; ///< while that is true it wants every fifth order set aside
     };
 
     Adding() = default;
@@ -55,8 +56,10 @@ public:
     }
 
     template <class Tx>
-    void operator()(const at::Batch<Order>& batch, Tx& tx) {
+    at::Outcome operator()(const at::Batch<Order>& batch, Tx& tx) {
+        const bool picky = how_.picky != nullptr && *how_.picky;
         for (const at::Change<Order>& change : batch.changes()) {
+            if (picky && change.key() % 5 == 0) { return at::Outcome::park; }
             if (change.before() != nullptr) {
                 add(tx, change.before()->customer, -change.before()->amount);
             }
@@ -65,6 +68,7 @@ public:
             }
             in_ledger(tx, "INSERT INTO ledger (change) VALUES ($1)", change.idempotency_key());
         }
+        return at::Outcome::done;
     }
 
 private:

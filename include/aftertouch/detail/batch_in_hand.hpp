@@ -14,6 +14,8 @@
 #include <aftertouch/batch_writer.hpp>
 #include <aftertouch/checkpoint.hpp>
 #include <aftertouch/detail/handler_scope.hpp>
+#include <aftertouch/detail/isolation.hpp>
+#include <aftertouch/detail/patience.hpp>
 #include <aftertouch/detail/reporter.hpp>
 #include <aftertouch/detail/tracker.hpp>
 #include <aftertouch/error.hpp>
@@ -40,7 +42,8 @@ public:
           database_{database},
           options_{options},
           reader_{options, source_.order().empty(),
-              minds_rebuilds<H, T, typename Session::Transaction>()} {}
+              minds_rebuilds<H, T, typename Session::Transaction>()},
+          isolation_{options, writer_, B::dead_letter_table(source_.capture())} {}
 
     [[nodiscard]] const S& source() const noexcept { return source_; }
 
@@ -53,6 +56,7 @@ public:
             [&session](
                 std::span<const Value> keys, const RowSink& sink) { session.fetch(keys, sink); },
             source_.filter());
+        isolation_.load(session);
         drop();
     }
 
@@ -82,18 +86,33 @@ public:
         if (from && !emptied && !reader_.leaves_to_pages(next_.rebuild)) {
             next_.position = from->text();
         }
+        if (reader_.minds_rebuilds()) { isolation_.discard_all(session); }
         in_handler(session,
             [&](auto& tx) { tell_rebuild_started<T>(handler_, next_.rebuild.generation, tx); });
         if (options_.skip_own_changes) { session.mark_own_changes(head_); }
     }
 
-    /// Reads what comes behind `from`; answers whether there was anything.
+    /// Whether dead letters were released: they go first. *Threads* of `look_at_letters`: any.
+    [[nodiscard]] bool has_released(Session& session) { return isolation_.has_released(session); }
+    void look_at_letters() noexcept { isolation_.look(); }
+
+    /// Reads what comes behind `from`, or dead letters that were released; answers whether there
+    /// was anything.
     [[nodiscard]] bool read(Session& session, const Checkpoint& checkpoint, Position from) {
         began_ = Clock::now();
         writer_.clear(log_);
+        in_parts_ = false;
         next_ = checkpoint;
         was_rebuilding_ = checkpoint.rebuild.running;
         head_ = options_.skip_own_changes ? session.head() : Position{};
+        from_letters_ = isolation_.begin(session);
+        if (from_letters_) {
+            static_cast<void>(session.head()); // a transaction begins with a look at the log
+            was_rebuilding_ = false;
+            next_.position = from.text();
+            event_id_ = session.event_id(from);
+            return true;
+        }
         const std::size_t passed = read_in_scope(session, from);
         next_.position = reader_.end().text();
         if (passed == 0 && !was_rebuilding_) { return false; }
@@ -106,7 +125,7 @@ public:
     /// What comes next is that the whole table was emptied; nothing was read. *Throws* `Error`
     /// (`handler_failed`) for a handler that has no way to learn of it.
     [[nodiscard]] bool meets_truncation() {
-        if (!reader_.truncated()) { return false; }
+        if (from_letters_ || !reader_.truncated()) { return false; }
         if (reader_.minds_rebuilds()) { return true; }
         emptied_by_hand_ = true;
         throw Error{Errc::handler_failed,
@@ -120,20 +139,29 @@ public:
         return reader_.more() && reader_.end() == position;
     }
 
-    /// Hands the batch over.
-    void hand_over_to_handler(Session& session, bool replay, std::int64_t attempts) {
+    /// Hands the batch over, and where the policy or the handler says so in parts, so that records
+    /// at fault are found and set aside.
+    void hand_over_to_handler(
+        Session& session, bool replay, std::int64_t attempts, const Patience& patience) {
+        const Batch<T>& batch =
+            writer_.seal({event_id_, next_.rebuild.generation, attempts, replay || from_letters_});
+        in_parts_ = patience.wants_parts(attempts, was_rebuilding_) || isolation_.concerns_batch();
         in_handler(session, [&](auto& tx) {
-            if (writer_.size() != 0) {
-                hand_over<S::mode>(handler_,
-                    writer_.seal({event_id_, next_.rebuild.generation, attempts, replay}), tx);
-                if (writer_.failed_read()) { std::rethrow_exception(writer_.failed_read()); }
+            const auto hand = [&](const Batch<T>& some) { hand_over_all(some, tx); };
+            if (in_parts_) {
+                isolation_.hand_over(session, patience.policy(was_rebuilding_), hand);
+            } else {
+                hand(batch);
             }
             if (was_rebuilding_ && !next_.rebuild.running) {
                 tell_rebuild_finished<T>(handler_, next_.rebuild.generation, tx);
             }
         });
+        isolation_.write(session, attempts + 1);
         if (options_.skip_own_changes) { session.mark_own_changes(head_); }
     }
+    /// Whether its records were tried alone.
+    [[nodiscard]] bool in_parts() const noexcept { return in_parts_; }
 
     /// Whether what was thrown last came out of the handler; asked once.
     [[nodiscard]] bool threw_in_handler() noexcept { return std::exchange(in_handler_, false); }
@@ -144,7 +172,8 @@ public:
     /// What there is to say of it when it is committed; then nothing is in hand.
     [[nodiscard]] CommittedBatch committed() {
         return {std::exchange(event_id_, {}), static_cast<std::int64_t>(writer_.size()),
-            static_cast<std::int64_t>(writer_.present()), Clock::now() - began_, was_rebuilding_};
+            static_cast<std::int64_t>(writer_.present()), Clock::now() - began_, was_rebuilding_,
+            static_cast<std::int64_t>(isolation_.parked()), isolation_.why()};
     }
 
 private:
@@ -152,6 +181,12 @@ private:
     [[nodiscard]] std::size_t read_in_scope(Session& session, Position from) {
         const HandlerScope scope{&database_};
         return reader_.read(session, from, next_.rebuild, writer_);
+    }
+
+    void hand_over_all(const Batch<T>& batch, typename Session::Transaction& tx) {
+        if (batch.changes().empty()) { return; }
+        hand_over<S::mode>(handler_, batch, tx);
+        if (const auto error = writer_.failed_read(batch)) { std::rethrow_exception(error); }
     }
 
     // What the handler does must stay inside the transaction that was begun for it (K2).
@@ -182,6 +217,7 @@ private:
     const Options& options_;
     BatchReader<T, Session> reader_;
     BatchWriter<T> writer_;
+    Isolation<T, Session, S::mode == CaptureMode::images> isolation_;
     Checkpoint next_; // as the transaction in hand will leave it
     Position head_;   // of the log before the handler ran
     std::string log_; // its name
@@ -189,6 +225,8 @@ private:
     Clock::time_point began_{};
     bool was_rebuilding_ = false;
     bool in_handler_ = false;
+    bool from_letters_ = false; // of those that were released
+    bool in_parts_ = false;
     bool emptied_by_hand_ = false; // as the next rebuild may take it: a truncation was told
 };
 

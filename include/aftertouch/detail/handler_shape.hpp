@@ -11,6 +11,7 @@
 #include <aftertouch/detail/handler_members.hpp>
 #include <aftertouch/entity.hpp>
 #include <aftertouch/handler_parts.hpp>
+#include <aftertouch/retry.hpp>
 #include <aftertouch/source.hpp>
 
 /// \file
@@ -27,12 +28,26 @@ inline constexpr bool is_sequence<Sequence<H...>> = true;
 template <class F, class Tx, class... Arguments>
 concept Takes = std::invocable<F, Arguments..., Tx&> || std::invocable<F, Arguments...>;
 
+// What a handler answers is heeded if it is an `Outcome`.
+template <class Call>
+void heed(Call call) {
+    if constexpr (std::same_as<std::remove_cvref_t<std::invoke_result_t<Call>>, Outcome>) {
+        if (const Outcome outcome = call(); outcome != Outcome::done) { throw Answered{outcome}; }
+    } else {
+        static_cast<void>(call());
+    }
+}
+
 template <class F, class Tx, class... Arguments>
 void pass(F&& callable, Tx& tx, Arguments&&... arguments) {
     if constexpr (std::invocable<F, Arguments..., Tx&>) {
-        std::forward<F>(callable)(std::forward<Arguments>(arguments)..., tx);
+        heed([&]() -> decltype(auto) {
+            return std::forward<F>(callable)(std::forward<Arguments>(arguments)..., tx);
+        });
     } else {
-        std::forward<F>(callable)(std::forward<Arguments>(arguments)...);
+        heed([&]() -> decltype(auto) {
+            return std::forward<F>(callable)(std::forward<Arguments>(arguments)...);
+        });
     }
 }
 

@@ -35,7 +35,9 @@ struct CommittedBatch {
     std::int64_t changes = 0; ///< rows of a page included
     std::int64_t present = 0; ///< rows of a page
     Clock::duration took{};
-    bool page = false; ///< of a rebuild
+    bool page = false;        ///< of a rebuild
+    std::int64_t parked = 0;  ///< records set aside
+    std::string why_parked{}; ///< the first of them
 };
 
 class Reporter {
@@ -77,6 +79,17 @@ public:
             .message = why});
     }
 
+    void retried(std::string_view event_id, std::int64_t attempts, Clock::duration pause,
+        std::string_view why) const {
+        const auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(pause);
+        const std::string message = "attempts " + std::to_string(attempts) + ", again in " +
+                                    std::to_string(wait.count()) + " ms: " + std::string{why};
+        tell(Report{.moment = Moment::batch_retried,
+            .pipeline = options_.name,
+            .event_id = event_id,
+            .message = message});
+    }
+
     void rebuild_begins(const RebuildCursor& rebuild) {
         rebuild_taken_up(rebuild);
         tell(Report{
@@ -103,6 +116,7 @@ public:
         report.changes = batch.changes;
         report.took = batch.took;
         tell(report);
+        if (batch.parked != 0) { tell_parked(batch); }
         if (!batch.page) { return; }
         report.moment = rebuild.running ? Moment::rebuild_page : Moment::rebuild_finished;
         report.done = rebuild.done;
@@ -123,6 +137,15 @@ private:
                 std::chrono::seconds{static_cast<std::int64_t>(left / progress.per_second)};
         }
         return progress;
+    }
+
+    void tell_parked(const CommittedBatch& batch) const {
+        Report report{.moment = Moment::record_parked,
+            .pipeline = options_.name,
+            .event_id = batch.event_id,
+            .message = batch.why_parked};
+        report.changes = batch.parked;
+        tell(report);
     }
 
     void tell(const Report& report) const {

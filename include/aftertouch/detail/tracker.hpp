@@ -130,7 +130,12 @@ public:
             Checkpoint next = checkpoint_;
             next.position = to->text();
             session.begin();
-            commit(session, next);
+            try {
+                commit(session, next);
+            } catch (...) {
+                session.roll_back();
+                throw;
+            }
         }
         const std::lock_guard lock{wish_mutex_};
         if (wish_ == wish) { wish_.reset(); }

@@ -10,11 +10,21 @@
 #include <aftertouch/backend.hpp>
 #include <aftertouch/cycle.hpp>
 #include <aftertouch/error.hpp>
+#include <aftertouch/retry.hpp>
 
 /// \file
 /// What went wrong in a step, and what it means for the cycle.
 
 namespace aftertouch::detail {
+
+/// What kind of failure of a handler it was.
+enum class Fault {
+    real,
+    transient,         ///< it passes by itself, as the handler says
+    perhaps_transient, ///< a database says so, perhaps one that isn't the pipeline's
+    to_park,           ///< the handler wants the record set aside
+    to_stop            ///< the handler wants the pipeline stopped
+};
 
 /// Where a step stood when it threw.
 struct StepFacts {
@@ -33,6 +43,7 @@ public:
 
     [[nodiscard]] const std::exception_ptr& error() const noexcept { return error_; }
     [[nodiscard]] const std::string& message() const noexcept { return message_; }
+    [[nodiscard]] Fault fault() const noexcept { return fault_; }
 
     /// The error, for somebody who starts again or doesn't: nothing is held against a new try.
     [[nodiscard]] std::exception_ptr told() noexcept {
@@ -47,14 +58,19 @@ public:
     [[nodiscard]] Happened caught(const StepFacts& facts) noexcept {
         error_ = std::current_exception();
         doubtful_ = nullptr;
+        fault_ = Fault::real;
         try {
             throw;
         } catch (const Error& error) {
             say(error.what());
+            if (error.retryable()) { fault_ = Fault::perhaps_transient; }
             // A handler may throw anything: what it calls its own error says nothing of this batch.
             const bool ours = facts.step != Step::handle;
             if (ours && error.code() == Errc::fenced) { return Happened::outrun; }
             return judge(facts, error.retryable(), ours && error.in_doubt());
+        } catch (const Answered& answer) { hear(answer.outcome); } catch (const Transient& error) {
+            say(error.what());
+            fault_ = Fault::transient;
         } catch (const std::bad_alloc&) {
             say("memory ran out: give the program more, or its pipelines smaller batches "
                 "(Options::batch_bytes), and start again");
@@ -81,6 +97,19 @@ private:
         } catch (...) { message_.assign("out of memory", 13); }
     }
 
+    // Callers of the pipeline get an exception of a kind that they know.
+    void hear(Outcome outcome) noexcept {
+        fault_ = outcome == Outcome::retry  ? Fault::transient
+                 : outcome == Outcome::park ? Fault::to_park
+                                            : Fault::to_stop;
+        say(outcome == Outcome::retry  ? "the handler answered Outcome::retry"
+            : outcome == Outcome::park ? "the handler answered Outcome::park"
+                                       : "the handler answered Outcome::stop");
+        try {
+            error_ = std::make_exception_ptr(Error{Errc::handler_failed, message_});
+        } catch (...) { error_ = std::current_exception(); }
+    }
+
     [[nodiscard]] Happened judge(const StepFacts& facts, bool retryable, bool in_doubt) noexcept {
         const bool is_final = std::exchange(is_final_, false);
         if (facts.in_doubt || in_doubt) {
@@ -105,6 +134,7 @@ private:
 
     std::exception_ptr error_;
     std::string message_;
+    Fault fault_ = Fault::real;
     std::exception_ptr doubtful_; // of a commit that failed for good, if it didn't happen
     std::int64_t doubtful_version_ = 0;
     bool is_final_ = false; // it was shown to be lost, and is thrown again

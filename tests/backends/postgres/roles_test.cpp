@@ -167,7 +167,8 @@ const std::vector<std::string> on_the_rest = {"UPDATE aftertouch.meta SET log_id
 
 const std::vector<std::string> to_read = {"SELECT FROM aftertouch.log",
     "SELECT FROM aftertouch.meta", "SELECT FROM aftertouch.capture",
-    "SELECT FROM aftertouch.checkpoint", "SELECT FROM aftertouch.own_change"};
+    "SELECT FROM aftertouch.checkpoint", "SELECT FROM aftertouch.dead_letter",
+    "SELECT FROM aftertouch.own_change"};
 
 const std::vector<std::string> on_the_triggers = {
     "ALTER TABLE account DISABLE TRIGGER \"!aftertouch_1_insert\"",
@@ -368,10 +369,11 @@ TEST_CASE("O3: the capture's owner mends its triggers with the right TRIGGER alo
 TEST_CASE("O3: a grant that is missing is told with what to do") {
     Company company;
     Database follower = company.as("shop_follower");
-    for (const char* right : {"SELECT ON aftertouch.log", "SELECT ON aftertouch.capture",
-             "SELECT ON aftertouch.meta", "UPDATE ON aftertouch.checkpoint",
-             "INSERT ON aftertouch.checkpoint", "SELECT ON SEQUENCE aftertouch.log_seq_seq",
-             "USAGE ON SCHEMA aftertouch", "SELECT ON account"}) {
+    for (const char* right :
+        {"SELECT ON aftertouch.log", "SELECT ON aftertouch.capture", "SELECT ON aftertouch.meta",
+            "UPDATE ON aftertouch.checkpoint", "INSERT ON aftertouch.checkpoint",
+            "SELECT ON aftertouch.dead_letter", "SELECT ON SEQUENCE aftertouch.log_seq_seq",
+            "USAGE ON SCHEMA aftertouch", "SELECT ON account"}) {
         INFO(right);
         company.run(
             "DELETE FROM account; INSERT INTO account VALUES (1, 'ada', 1, NULL); DELETE FROM "

@@ -41,7 +41,9 @@ void light_fuse(int n) {
             std::optional<crash::Database> ledger;
             if (beside) { ledger.emplace(stage.place().parameters()); }
             crash::with_pipeline(database, ledger ? &*ledger : nullptr, [&](auto& pipeline) {
-                scene.play(database, [&] { return pipeline.run_once(); }, [&] { light_fuse(n); });
+                scene.play(
+                    database, [&] { return pipeline.run_once(); }, [&] { light_fuse(n); },
+                    [&] { pipeline.release(); });
             });
         } catch (const std::exception& error) {
             std::cerr << scene.what << ", statement " << n << ": " << error.what() << std::endl;

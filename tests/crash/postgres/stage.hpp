@@ -60,6 +60,7 @@ public:
             if (pipeline.await_idle(std::chrono::seconds{30}) != at::Awaited::idle) {
                 fault = "it didn't come to its end";
             }
+            if (pipeline.release() != 0) { pipeline.await_idle(); }
             if (!pipeline.errors().empty()) { fault = pipeline.errors().front().message; }
         });
         return fault.empty() ? fault_now() : fault;
@@ -78,7 +79,7 @@ private:
             "INTO \"order\" TABLE kept.orders; DELETE FROM total; INSERT INTO total TABLE "
             "kept.total; DELETE FROM ledger; DELETE FROM aftertouch.log; DELETE FROM "
             "aftertouch.checkpoint; INSERT INTO aftertouch.checkpoint TABLE kept.checkpoint; "
-            "COMMIT");
+            "DELETE FROM aftertouch.dead_letter; COMMIT");
     }
 
     fixture::Place place_{fixture::Kind::server};
@@ -99,32 +100,36 @@ using RunOnce = std::function<bool()>;
 struct Scene {
     std::string what;
     bool up_to_date = true; ///< before it begins
-    std::function<void(Database&, const RunOnce&, const std::function<void()>& armed)> play;
+    std::function<void(Database&, const RunOnce&, const std::function<void()>& armed,
+        const std::function<void()>& release)>
+        play;
 };
 
 [[nodiscard]] inline const std::vector<Scene>& scenes() {
     static const std::vector<Scene> all{
         {"live", true,
-            [](Database& database, const RunOnce& run_once, const auto& armed) {
+            [](Database& database, const RunOnce& run_once, const auto& armed, const auto&) {
                 while (run_once()) {}
                 change_orders(database);
                 armed();
                 while (run_once()) {}
             }},
         {"replay", true,
-            [](Database& database, const RunOnce& run_once, const auto& armed) {
+            [](Database& database, const RunOnce& run_once, const auto& armed, const auto&) {
                 change_orders(database);
                 armed();
                 while (run_once()) {}
             }},
         // Changes come between the pages: of keys that were reached and of keys that weren't.
         {"first start and rebuild", false,
-            [](Database& database, const RunOnce& run_once, const auto& armed) {
+            [](Database& database, const RunOnce& run_once, const auto& armed, const auto&) {
                 armed();
                 for (int page = 0; run_once(); ++page) {
                     if (page == 1) { change_orders(database); }
                 }
             }},
+        {"dead letters", true,
+            set_aside_and_release<Database, RunOnce, std::function<void()>, std::function<void()>>},
     };
     return all;
 }

@@ -33,7 +33,8 @@ struct Result {
     try {
         crash::with_pipeline(followed, beside, [&](auto& pipeline) {
             scene.play(
-                writer, [&] { return crash::keep_running(pipeline); }, [&] { proxy.arm(n, cut); });
+                writer, [&] { return crash::keep_running(pipeline); }, [&] { proxy.arm(n, cut); },
+                [&] { pipeline.release(); });
             if (!pipeline.errors().empty()) { fault = pipeline.errors().front().message; }
         });
     } catch (const at::Error& error) { fault = error.what(); }

@@ -102,6 +102,10 @@ public:
             return installed && from ? read_lag(own_connection(), installed->id, *from) : Lag{};
         });
     }
+    /// Where dead letters of a pipeline over a capture lie, for SQL text.
+    [[nodiscard]] static std::string dead_letter_table(const Capture&) {
+        return "aftertouch.dead_letter";
+    }
     [[nodiscard]] std::string position_before(const Capture& capture, Timestamp time) {
         return with_manager("rewind", capture, [&](SchemaManager& manager) {
             static_cast<void>(require(manager, capture));

@@ -6,11 +6,21 @@
 #include <aftertouch/error.hpp>
 #include <aftertouch/postgres/catalog.hpp>
 #include <aftertouch/postgres/own_tables.hpp>
+#include <aftertouch/postgres/prepared.hpp>
 
 /// \file
 /// Whether the change log is still as it was made.
 
 namespace aftertouch::postgres {
+
+/// *Throws* `Error` (`read_only`) on a standby: its snapshots don't tell which transactions run on
+/// the primary, so that changes would be lost.
+inline void require_primary(Connection& connection) {
+    if (!connection.ask("SELECT pg_is_in_recovery()").flag(0, 0)) { return; }
+    throw Error{Errc::read_only,
+        connection.handle().name() +
+            " is a standby: a pipeline runs on the primary, where its checkpoint is written"};
+}
 
 /// *Throws* `Error` (`schema_mismatch`) with what of aftertouch.log would lose changes or make
 /// writers fail, and no script should decide about.

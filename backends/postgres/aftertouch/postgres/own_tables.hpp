@@ -15,6 +15,7 @@ struct OwnTable {
     std::string name; ///< for SQL text
     std::vector<std::string> sql;
     std::string comment;
+    bool tells_changes = true; ///< where it is missing, changes may have gone unseen
 };
 
 /// Keeps the log from being truncated: a TRUNCATE would take what open transactions are about to
@@ -68,6 +69,18 @@ inline constexpr std::string_view log_guard = "log_is_pruned_by_delete";
              "NOT NULL, marks text NOT NULL) WITH (fillfactor = 50)"},
             "How far each pipeline has come; written in the transaction of what its handler "
             "derives."},
+        {"aftertouch.dead_letter",
+            {"CREATE TABLE aftertouch.dead_letter (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY "
+             "KEY, pipeline text NOT NULL, record text NOT NULL, key text NOT NULL, operation text "
+             "NOT NULL, change text NOT NULL, error text NOT NULL, attempts bigint NOT NULL, "
+             "parked_at timestamp with time zone NOT NULL, released boolean NOT NULL DEFAULT "
+             "false)"},
+            "Changes that a pipeline has set aside since its handler failed on them. To have them\n"
+            "handed over again: UPDATE ... SET released = true WHERE pipeline = ... AND record = "
+            "...;\n"
+            "to give them up: DELETE. With all letters of a record alike, its changes stay in "
+            "order.",
+            false},
         {"aftertouch.own_change",
             {"CREATE TABLE aftertouch.own_change (xid xid8 NOT NULL, pipeline text NOT NULL)",
                 "CREATE INDEX own_change_xid ON aftertouch.own_change (xid)",

@@ -128,7 +128,8 @@ private:
             for (const std::string& sql : table.sql) {
                 plan.script.add(&sql == &table.sql.front() ? table.comment : std::string{}, sql);
             }
-            plan.differences.push_back({table.name + " is missing", "install the capture", true});
+            plan.differences.push_back(
+                {table.name + " is missing", "install the capture", table.tells_changes});
         }
         if (had_log) {
             require_sound_log(catalog_);

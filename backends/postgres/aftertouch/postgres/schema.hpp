@@ -183,22 +183,30 @@ private:
         const auto others = catalog.word(
             "SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace('aftertouch') AND relkind "
             "IN ('r', 'p', 'v', 'm', 'f', 'c', 'S') AND relname NOT IN ('meta', 'log', 'capture', "
-            "'checkpoint', 'own_change', 'log_seq_seq') UNION ALL SELECT 1 FROM pg_proc WHERE "
+            "'checkpoint', 'dead_letter', 'dead_letter_id_seq', 'own_change', 'log_seq_seq') UNION "
+            "ALL SELECT 1 FROM pg_proc WHERE "
             "pronamespace = to_regnamespace('aftertouch') AND proname !~ '^capture_[0-9]+_' AND "
             "proname <> $1 LIMIT 1",
             log_guard);
         if (!others) { script.add({}, "DROP SCHEMA aftertouch"); }
     }
 
-    static void add_removal_of_rows(Script& script, const InstalledCapture& installed) {
+    void add_removal_of_rows(Script& script, const InstalledCapture& installed) {
         const std::string id = std::to_string(installed.id);
         script.add("Its changes.", "DELETE FROM aftertouch.log WHERE capture = " + id);
+        const std::string of_its_pipelines =
+            " WHERE split_part(checkpoint, ' ', 2) = (SELECT m.log_id || '.' || "
+            "to_hex(s.system_identifier) || '.' || c.incarnation FROM aftertouch.meta AS m, "
+            "aftertouch.capture AS c, pg_control_system() AS s WHERE c.id = " +
+            id + ")";
+        if (planner().catalog().exists("aftertouch.dead_letter")) {
+            script.add("The dead letters of its pipelines.",
+                "DELETE FROM aftertouch.dead_letter WHERE pipeline IN (SELECT pipeline FROM "
+                "aftertouch.checkpoint" +
+                    of_its_pipelines + ")");
+        }
         script.add("The checkpoints of its pipelines.",
-            "DELETE FROM aftertouch.checkpoint WHERE split_part(checkpoint, ' ', 2) = (SELECT "
-            "m.log_id || '.' || to_hex(s.system_identifier) || '.' || c.incarnation FROM "
-            "aftertouch.meta AS m, aftertouch.capture AS c, pg_control_system() AS s WHERE c.id "
-            "= " +
-                id + ")");
+            "DELETE FROM aftertouch.checkpoint" + of_its_pipelines);
         script.add("Its declaration.", "DELETE FROM aftertouch.capture WHERE id = " + id);
     }
 

@@ -20,6 +20,7 @@
 #include <aftertouch/error.hpp>
 #include <aftertouch/postgres/change_log.hpp>
 #include <aftertouch/postgres/drift_watch.hpp>
+#include <aftertouch/postgres/log_requirements.hpp>
 #include <aftertouch/postgres/position.hpp>
 #include <aftertouch/postgres/prepared.hpp>
 #include <aftertouch/postgres/schema.hpp>
@@ -59,7 +60,7 @@ public:
 
     bool bring_up() {
         connection_->revive();
-        require_primary();
+        require_primary(*connection_);
         if (!connection_->sessionless()) { connection_->run_all(listen_sql); }
         const bool changed = manager_.bring_up(request_.schema);
         read_installation();
@@ -184,6 +185,12 @@ public:
         return answer.text(0, 0) == batch_;
     }
 
+    /// Runs `work(transaction)` for the library itself, inside of a batch or outside.
+    template <class Work>
+    void run_own(Work work) {
+        work(transaction_);
+    }
+
     void mark_own_changes(const Position& since) {
         const std::vector<Value> values{
             Value{Cell::text(request_.pipeline)}, Value{Cell::integer(since.last)}};
@@ -223,15 +230,6 @@ public:
     }
 
 private:
-    // A standby's snapshots don't say what runs on the primary: changes would be lost.
-    void require_primary() {
-        const Answer answer = connection_->ask("SELECT pg_is_in_recovery()");
-        if (!answer.flag(0, 0)) { return; }
-        throw Error{Errc::read_only,
-            connection_->handle().name() +
-                " is a standby: a pipeline runs on the primary, where its checkpoint is written"};
-    }
-
     [[nodiscard]] Usable judge(const ReadFacts& facts, const Position& position) {
         if (facts.log != installed_.short_log) { return Usable::other_log; }
         if (!facts.usable) { return Usable::pruned; }

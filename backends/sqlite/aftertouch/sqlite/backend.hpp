@@ -110,6 +110,10 @@ public:
             return lag;
         });
     }
+    /// Where dead letters of a pipeline over a capture lie, for SQL text.
+    [[nodiscard]] static std::string dead_letter_table(const Capture& capture) {
+        return dialect::own(dialect::schema_of(capture), "dead_letter");
+    }
     [[nodiscard]] std::string position_before(const Capture& capture, Timestamp time) {
         return with_manager("rewind", capture, [&](SchemaManager& manager) {
             const std::int64_t pruned_through = require(manager, capture).pruned_through;

@@ -132,8 +132,7 @@ public:
             throw Error{
                 Errc::invalid_argument, "borrow() got a null sqlite3*: open the database first"};
         }
-        const char* file = sqlite3_db_filename(borrowed, "main");
-        if (file != nullptr && *file != '\0') { name_ = file; }
+        if (!is_private()) { name_ = file("main"); }
     }
 
     [[nodiscard]] sqlite3* get() const noexcept { return raw_; }
@@ -142,9 +141,11 @@ public:
     /// Whether it was opened here, and not borrowed.
     [[nodiscard]] bool is_owned() const noexcept { return owned_ != nullptr; }
     /// Whether no other connection can open the same database: in memory, or temporary.
-    [[nodiscard]] bool is_private() const noexcept {
-        const char* file = sqlite3_db_filename(raw_, "main");
-        return file == nullptr || *file == '\0';
+    [[nodiscard]] bool is_private() const { return file("main").empty(); }
+    /// The file of an attached database; empty for one in memory.
+    [[nodiscard]] std::string file(const std::string& schema) const {
+        const char* path = sqlite3_db_filename(raw_, schema.c_str());
+        return path == nullptr ? std::string{} : std::string{path};
     }
     [[nodiscard]] bool in_transaction() const noexcept { return sqlite3_get_autocommit(raw_) == 0; }
     [[nodiscard]] bool read_only() const noexcept { return sqlite3_db_readonly(raw_, "main") == 1; }

@@ -23,6 +23,7 @@ struct SchemaObject {
     std::string name;
     std::string sql;
     std::string comment;
+    bool tells_changes = true; ///< where it is missing, changes may have gone unseen
 };
 
 /// The tables that every capture of a schema shares, in the order in which they are made.
@@ -32,7 +33,7 @@ struct SchemaObject {
             "CREATE TABLE \"aftertouch_meta\" (log_id TEXT NOT NULL, layout INTEGER NOT NULL, "
             "pruned_through INTEGER NOT NULL)",
             "One row: which log this is, and how far it has been pruned.\n"
-            "Undo: DROP TABLE, together with the other three."},
+            "Undo: DROP TABLE, together with the other four."},
         {"table", "aftertouch_log",
             "CREATE TABLE \"aftertouch_log\" (seq INTEGER PRIMARY KEY AUTOINCREMENT, capture, "
             "operation, at, origin, " +
@@ -53,6 +54,17 @@ struct SchemaObject {
             "TEXT NOT NULL, version INTEGER NOT NULL, attempts INTEGER NOT NULL, at REAL NOT NULL)",
             "How far each pipeline has come; written in the transaction of what its handler "
             "derives."},
+        {"table", "aftertouch_dead_letter",
+            "CREATE TABLE \"aftertouch_dead_letter\" (id INTEGER PRIMARY KEY AUTOINCREMENT, "
+            "pipeline TEXT NOT NULL, record TEXT NOT NULL, \"key\" TEXT NOT NULL, operation TEXT "
+            "NOT NULL, change TEXT NOT NULL, error TEXT NOT NULL, attempts INTEGER NOT NULL, "
+            "parked_at TEXT NOT NULL, released INTEGER NOT NULL DEFAULT 0)",
+            "Changes that a pipeline has set aside since its handler failed on them. To have them\n"
+            "handed over again: UPDATE ... SET released = 1 WHERE pipeline = ... AND record = "
+            "...;\n"
+            "to give them up: DELETE. With all letters of a record alike, its changes stay in "
+            "order.",
+            false},
     };
 }
 

@@ -180,7 +180,8 @@ private:
     void add_if_missing(SchemaPlan& plan, const SchemaObject& object) {
         if (has_table(object.name)) { return; }
         plan.script.add(object.comment, qualified(object));
-        plan.differences.push_back({object.name + " is missing", "install the capture", true});
+        plan.differences.push_back(
+            {object.name + " is missing", "install the capture", object.tells_changes});
     }
 
     // ------------------------------------------------------------------------------ one capture

@@ -166,7 +166,7 @@ private:
     }
 
     static void add_removal_of_rows(
-        Script& script, const Planner& planner, const InstalledCapture& installed) {
+        Script& script, Planner& planner, const InstalledCapture& installed) {
         const std::string id = std::to_string(installed.id);
         const std::string log = planner.own("log");
         script.add(
@@ -177,13 +177,20 @@ private:
             "UPDATE " + log +
                 " SET capture = NULL, k1 = NULL, k2 = NULL, k3 = NULL, k4 = NULL WHERE capture = " +
                 id);
+        const std::string of_its_pipelines =
+            " WHERE substr(checkpoint, 5, instr(substr(checkpoint, 5), ' ') - 1) = (SELECT "
+            "m.log_id || '.' || "
+            "c.incarnation FROM " +
+            planner.own("meta") + " AS m, " + planner.own("capture") + " AS c WHERE c.id = " + id +
+            ')';
+        if (planner.has_table("aftertouch_dead_letter")) {
+            script.add("The dead letters of its pipelines.",
+                "DELETE FROM " + planner.own("dead_letter") +
+                    " WHERE pipeline IN (SELECT pipeline FROM " + planner.own("checkpoint") +
+                    of_its_pipelines + ')');
+        }
         script.add("The checkpoints of its pipelines.",
-            "DELETE FROM " + planner.own("checkpoint") +
-                " WHERE substr(checkpoint, 5, instr(substr(checkpoint, 5), ' ') - 1) = (SELECT "
-                "m.log_id || '.' || "
-                "c.incarnation FROM " +
-                planner.own("meta") + " AS m, " + planner.own("capture") +
-                " AS c WHERE c.id = " + id + ')');
+            "DELETE FROM " + planner.own("checkpoint") + of_its_pipelines);
         script.add(
             "Its declaration.", "DELETE FROM " + planner.own("capture") + " WHERE id = " + id);
     }

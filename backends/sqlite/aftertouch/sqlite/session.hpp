@@ -66,7 +66,7 @@ public:
           manager_{*connection_, request_.capture},
           schema_{dialect::schema_of(request_.capture)},
           store_{*connection_, schema_, request_.pipeline},
-          waker_{shared_ ? std::string{} : file_name()} {
+          waker_{shared_ ? std::string{} : connection_->handle().file(schema_)} {
         if (!shared_) { lock_wait_.emplace(handle(), connection.busy_timeout, stopping); }
         wakers_.add(waker_);
     }
@@ -191,6 +191,13 @@ public:
         return true;
     }
 
+    /// Runs `work(transaction)` for the library itself, inside of a batch or outside.
+    template <class Work>
+    void run_own(Work work) {
+        const auto guard = lock();
+        work(transaction_);
+    }
+
     void mark_own_changes(Position since) {
         connection_->run(dialect::mark_own(schema_),
             std::array{Cell::text(request_.pipeline), Cell::integer(since.seq)});
@@ -250,11 +257,6 @@ private:
         connection_->require_transaction(false);
         set_open(false);
         held_ = {};
-    }
-
-    [[nodiscard]] std::string file_name() const {
-        const char* file = sqlite3_db_filename(handle(), schema_.c_str());
-        return file == nullptr ? std::string{} : std::string{file};
     }
 
     void read_installation() {

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <aftertouch/batch.hpp>
+#include <aftertouch/batch_writer.hpp>
+#include <aftertouch/dead_letter.hpp>
+#include <aftertouch/detail/dead_letters.hpp>
+#include <aftertouch/detail/parts.hpp>
+#include <aftertouch/error.hpp>
+#include <aftertouch/options.hpp>
+#include <aftertouch/retry.hpp>
+
+/// \file
+/// Keeps the records that a handler fails on apart from the others: sets them aside, and hands them
+/// over again when they are released (F2, F3).
+
+namespace aftertouch::detail {
+
+/// `KeepsOrder`: whether what follows a record that is set aside waits behind it; without images a
+/// later touch is as good as the first.
+template <Entity T, class Session, bool KeepsOrder>
+class Isolation {
+public:
+    Isolation(const Options& options, BatchWriter<T>& writer, std::string table)
+        : options_{options}, writer_{writer}, letters_{options.name, std::move(table)} {}
+
+    /// \name Which letters there are
+    /// @{
+    void load(Session& session) { letters_.load(session); }
+    void look() noexcept { letters_.look(); } ///< soon; *Threads*: any
+    [[nodiscard]] bool has_released(Session& session) {
+        letters_.look_if_due(session);
+        return letters_.has_released();
+    }
+    /// A rebuild makes everything anew.
+    void discard_all(Session& session) { letters_.remove_all(session); }
+    /// @}
+
+    /// \name One batch, in this order
+    /// @{
+
+    /// Nothing is set aside yet. Fills the writer with released letters, if there are any.
+    [[nodiscard]] bool begin(Session& session) {
+        failed_.clear();
+        waiting_.clear();
+        taken_.clear();
+        if (!has_released(session)) { return false; }
+        letters_.read_released(
+            session, options_.batch_size, [&](std::int64_t id, const KeptChange& change) {
+                if (writer_.bytes() >= options_.batch_bytes && writer_.size() != 0) {
+                    return false;
+                }
+                add(change);
+                taken_.emplace_back(id, form_of(session, change.key));
+                return true;
+            });
+        return !taken_.empty();
+    }
+
+    /// Whether the sealed batch has keys whose earlier changes are set aside.
+    [[nodiscard]] bool concerns_batch() const {
+        return !taken_.empty() || (KeepsOrder && any_has_letters());
+    }
+
+    /// Hands the sealed batch over by `hand_over(batch)`, without the records that it fails on.
+    template <class HandOver>
+    void hand_over(Session& session, const Retry& retry, HandOver hand_over) {
+        std::vector<std::size_t> keys;
+        for (std::size_t key = 0; key < writer_.keys(); ++key) {
+            const bool waits =
+                KeepsOrder && taken_.empty() && letters_.find(writer_.form(key)) != nullptr;
+            (waits ? waiting_ : keys).push_back(key);
+        }
+        Parts parts{
+            session, [&](std::span<const std::size_t> some) { hand_over(writer_.part(some)); }};
+        failed_ = parts.hand_over(keys);
+        for (const FailedPart& failed : failed_) {
+            if (!may_park(retry, failed.error)) { std::rethrow_exception(failed.error); }
+        }
+    }
+
+    /// Writes what became of the letters, behind the handler and in its transaction.
+    void write(Session& session, std::int64_t attempts) {
+        added_ = 0;
+        for (const FailedPart& failed : failed_) { set_aside(session, failed, attempts); }
+        for (const std::size_t key : waiting_) {
+            const bool released = letters_.find(writer_.form(key))->released;
+            for (const KeptChange& change : writer_.kept(key)) {
+                add(session, change, {}, 0, released);
+            }
+        }
+        if (!taken_.empty()) {
+            letters_.remove(
+                session, taken([&](std::string_view form) { return !has_failed(form); }));
+        } else if (!KeepsOrder && letters_.size() != 0) {
+            remove_handled(session);
+        }
+    }
+    /// @}
+
+    /// How many records were set aside, and why the first.
+    [[nodiscard]] std::size_t parked() const noexcept { return failed_.size(); }
+    [[nodiscard]] std::string why() const {
+        return failed_.empty() ? std::string{} : sentence_of(failed_.front().error);
+    }
+
+private:
+    void add(const KeptChange& change) {
+        const auto cells = [](const std::vector<Value>& values) {
+            return std::vector<Cell>(values.begin(), values.end());
+        };
+        const std::vector<Cell> key = cells(change.key);
+        const std::vector<Cell> before = cells(change.before);
+        const std::vector<Cell> after = cells(change.after);
+        if (change.operation == Operation::present && !after.empty()) {
+            writer_.add_present(after, change.id.seq, change.at);
+        } else {
+            writer_.add_change({change.id, change.operation, change.at, key, before, after});
+        }
+    }
+
+    [[nodiscard]] static std::string form_of(Session& session, const std::vector<Value>& key) {
+        const std::vector<Cell> cells(key.begin(), key.end());
+        std::string form;
+        append_key_form(form, cells, session.key_folds());
+        return form;
+    }
+
+    [[nodiscard]] bool any_has_letters() const {
+        if (letters_.size() == 0) { return false; }
+        for (std::size_t key = 0; key < writer_.keys(); ++key) {
+            if (letters_.find(writer_.form(key)) != nullptr) { return true; }
+        }
+        return false;
+    }
+
+    [[nodiscard]] bool may_park(const Retry& retry, const std::exception_ptr& error) const {
+        return !taken_.empty() || retry.then == Then::park || is_park_answer(error);
+    }
+
+    [[nodiscard]] bool has_failed(std::string_view form) const {
+        return std::any_of(failed_.begin(), failed_.end(),
+            [&](const FailedPart& failed) { return writer_.form(failed.key) == form; });
+    }
+
+    template <class Wanted>
+    [[nodiscard]] std::vector<std::int64_t> taken(Wanted wanted) const {
+        std::vector<std::int64_t> ids;
+        for (const auto& [id, form] : taken_) {
+            if (wanted(form)) { ids.push_back(id); }
+        }
+        return ids;
+    }
+
+    void set_aside(Session& session, const FailedPart& failed, std::int64_t attempts) {
+        const std::string_view form = writer_.form(failed.key);
+        const std::string error = sentence_of(failed.error);
+        if (!taken_.empty()) {
+            return letters_.failed_again(
+                session, taken([&](std::string_view other) { return other == form; }), error);
+        }
+        if (const LettersOfKey* known = letters_.find(form)) {
+            return letters_.failed_again(session, known->ids, error);
+        }
+        std::vector<KeptChange> changes = writer_.kept(failed.key);
+        if constexpr (!KeepsOrder) { // the record is read again when it is released
+            changes.erase(changes.begin(), changes.end() - 1);
+            changes.front().operation = Operation::touched;
+            changes.front().after.clear();
+        }
+        for (const KeptChange& change : changes) {
+            const bool first = &change == &changes.front();
+            add(session, change, first ? error : std::string{}, first ? attempts : 0, false);
+        }
+    }
+
+    void add(Session& session, const KeptChange& change, const std::string& error,
+        std::int64_t attempts, bool released) {
+        if (letters_.size() + ++added_ > options_.dead_letters) {
+            throw Error{Errc::handler_failed,
+                "pipeline " + options_.name +
+                    " has as many dead letters as Options::dead_letters allows (" +
+                    std::to_string(options_.dead_letters) +
+                    "): mend what fails, and release or discard them" +
+                    (error.empty() ? error : "; one more would be there for: " + error)};
+        }
+        letters_.add(session, change, error, attempts, released);
+    }
+
+    // A record whose letter waited was touched again, and is handled now.
+    void remove_handled(Session& session) {
+        for (std::size_t key = 0; key < writer_.keys(); ++key) {
+            const LettersOfKey* const known = letters_.find(writer_.form(key));
+            if (known != nullptr && !has_failed(writer_.form(key))) {
+                letters_.remove(session, known->ids);
+            }
+        }
+    }
+
+    const Options& options_;
+    BatchWriter<T>& writer_;
+    DeadLetters<Session> letters_;
+    std::vector<std::pair<std::int64_t, std::string>>
+        taken_;                        // letters of the batch, their key's form
+    std::vector<FailedPart> failed_;   // records of the batch that are set aside
+    std::vector<std::size_t> waiting_; // those whose changes go behind letters of theirs
+    std::size_t added_ = 0;
+};
+
+} // namespace aftertouch::detail

@@ -2,6 +2,7 @@
 // O1, O2, P3: pruning takes what every pipeline has handled and nothing else; who holds a
 // transaction open is named.
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <random>
 #include <set>
@@ -21,6 +22,10 @@ namespace kept {
 struct Item {
     std::int64_t id = 0;
     std::int64_t version = 0;
+};
+
+struct Other {
+    std::int64_t id = 0;
 };
 
 } // namespace kept
@@ -83,6 +88,32 @@ TEST_CASE("O2: pruning keeps what a pipeline hasn't handled, and what isn't comm
     CHECK(fast.changes == 50 + 11 + 61);
     CHECK(slow.changes == 50 + 11 + 61);
     CHECK(fast.rebuilt + slow.rebuilt == 0);
+}
+
+TEST_CASE("O2: a quiet pipeline passes what was written and not committed when it looked last") {
+    Shop shop;
+    Database& database = shop.database;
+    database.create_table<Item>();
+    database.create_table<kept::Other>();
+    Following following;
+    auto busy = following.pipeline(database, "busy");
+    at::Pipeline quiet{at::source<kept::Other>(), [](const at::Batch<kept::Other>&, Tx&) {},
+        database, named("quiet")};
+    busy.drain();
+    quiet.drain();
+    Database writer{shop.place.open()};
+    writer.execute("BEGIN; INSERT INTO item VALUES (1, 1)"); // nobody has a later number
+    quiet.drain();
+    writer.execute("COMMIT");
+    busy.drain();
+    CHECK(log_rows(database) == 1);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    while (log_rows(database) != 0 && std::chrono::steady_clock::now() < until) {
+        quiet.drain();
+        database.prune();
+        std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    }
+    CHECK(log_rows(database) == 0);
 }
 
 TEST_CASE("O2: pruning takes what its own pipeline noted with skip_own_changes") {

@@ -88,8 +88,8 @@ public:
             return std::nullopt;
         }
         at.pass_window();
-        if (!(from < at)) { return from; }
-        at.late = at.last == from.last && has_late(from, at);
+        if (at.seen == from.seen && at.last == from.last) { return from; }
+        at.late = at.last == from.last && (from.late || has_late(from, at));
         return at;
     }
 
@@ -212,7 +212,7 @@ private:
     }
 
     // Whether a transaction that had drawn its numbers before `from` has ended since: they are what
-    // keeps the log from being pruned there.
+    // keeps the log from being pruned there. Its own may be as new as the snapshot's xmax.
     [[nodiscard]] bool has_late(const Position& from, const Position& at) {
         values_.assign({text(from.seen.text()), text(at.seen.text()),
             integer(marks_.search_begin(from.seen, at.seen)), integer(from.last)});

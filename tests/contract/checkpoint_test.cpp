@@ -132,7 +132,8 @@ TEST_CASE("P5: a checkpoint of another log leads to a rebuild") {
     fixture::set_checkpoint(shop.database, "copy", to_text(*checkpoint));
     CHECK(shop.go_on() == everything);
     CHECK(shop.told.times(at::Moment::checkpoint_unusable) == 1);
-    CHECK(shop.told.says("another log or installation of the capture: every record is handed over"));
+    CHECK(
+        shop.told.says("another log or installation of the capture: every record is handed over"));
     CHECK(copies(shop.database) == orders(shop.database));
 }
 

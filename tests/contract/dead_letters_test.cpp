@@ -171,6 +171,69 @@ TEST_CASE("F3: with images, what follows a record that is set aside waits behind
     CHECK(copies(shop) == orders(shop));
 }
 
+TEST_CASE("F3: a record that was set aside before costs the others no attempt") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    Picky target{{1}};
+    Pipeline pipeline{at::source<Order>(), target.handler(), shop, parking(3)};
+    pipeline.drain();
+    add_orders(shop, 1, 2);
+    CHECK_THROWS(pipeline.drain());
+    CHECK_THROWS(pipeline.drain());
+    CHECK(pipeline.drain() == 1);
+    CHECK(records(pipeline.dead_letters()) == Texts{"touched 1 3!"});
+    SECTION("it fails once more, alone") {
+        add_order(shop, 3);
+        change_order(shop, 1, 5);
+        CHECK(pipeline.drain() == 1);
+        CHECK(records(pipeline.dead_letters()) == Texts{"touched 1 4!"});
+        CHECK(copies(shop).size() == 2);
+    }
+    SECTION("another one beside it has all its attempts") {
+        target.refused.insert(3);
+        add_order(shop, 3);
+        change_order(shop, 1, 5);
+        CHECK_THROWS(pipeline.drain());
+        CHECK_THROWS(pipeline.drain());
+        CHECK(pipeline.drain() == 1);
+        CHECK(records(pipeline.dead_letters()) == Texts{"touched 1 4!", "touched 3 3!"});
+    }
+}
+
+TEST_CASE("F3: an error's words are kept as far as a database takes them") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    struct Rude : std::exception {
+        std::string words;
+        explicit Rude(std::string said) : words{std::move(said)} {}
+        [[nodiscard]] const char* what() const noexcept override { return words.c_str(); }
+    };
+    Pipeline pipeline{at::source<Order>(),
+        [](const at::Batch<Order>& batch, Tx&) {
+            const std::int64_t id = batch.ids().front();
+            if (id == 1) { throw Rude{"caf\xc3\xa9 \xff\xc3"}; }
+            if (id == 2) { throw Rude{std::string(100'000, 'x')}; }
+            if (id == 3) { throw 42; }
+        },
+        shop, parking()};
+    pipeline.drain();
+    for (std::int64_t id = 1; id <= 3; ++id) {
+        add_order(shop, id);
+        pipeline.drain();
+    }
+    const auto letters = pipeline.dead_letters();
+    REQUIRE(letters.size() == 3);
+    CHECK(letters[0].error == "caf\xc3\xa9 ??");
+    CHECK(letters[1].error == std::string(1000, 'x'));
+    CHECK(letters[2].error == "the handler threw something that is no std::exception");
+}
+
 TEST_CASE("F3: with images, the first change can be given up, and the rest released") {
     const Kind kind = GENERATE(from_range(fixture::all_kinds()));
     INFO(fixture::name(kind));

@@ -149,7 +149,7 @@ public:
         in_handler(session, [&](auto& tx) {
             const auto hand = [&](const Batch<T>& some) { hand_over_all(some, tx); };
             if (in_parts_) {
-                isolation_.hand_over(session, patience.policy(was_rebuilding_), hand);
+                isolation_.hand_over(session, patience.policy(was_rebuilding_), attempts, hand);
             } else {
                 hand(batch);
             }

@@ -16,6 +16,7 @@
 #include <aftertouch/dead_letter.hpp>
 #include <aftertouch/detail/reporter.hpp>
 #include <aftertouch/error.hpp>
+#include <aftertouch/identifier.hpp>
 #include <aftertouch/key.hpp>
 #include <aftertouch/row.hpp>
 #include <aftertouch/value.hpp>
@@ -33,6 +34,18 @@ namespace aftertouch::detail {
         const bool is_text = cell.kind() == Kind::text;
         text.append(text.empty() ? "" : ", ");
         text += is_text ? std::string{cell.bytes()} : to_text(part).substr(1);
+    }
+    return text;
+}
+
+/// An error's words as any database takes them: 1,000 bytes at most, valid UTF-8, no NUL.
+[[nodiscard]] inline std::string storable(std::string_view error) {
+    constexpr std::size_t most = 1000;
+    std::string text;
+    for (std::size_t i = 0; i < error.size() && text.size() < most;) {
+        const std::size_t length = utf8_length(error.substr(i));
+        text.append(length == 0 || error[i] == '\0' ? "?" : error.substr(i, length));
+        i += length == 0 ? 1 : length;
     }
     return text;
 }
@@ -122,7 +135,7 @@ public:
                            " (pipeline, record, key, operation, change, error, attempts, "
                            "parked_at, released) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
                 pipeline_, readable(change.key), words(change.key),
-                std::string{name(change.operation)}, to_text(change), std::string{error}, attempts,
+                std::string{name(change.operation)}, to_text(change), storable(error), attempts,
                 wall_clock(), released);
         });
     }
@@ -136,7 +149,7 @@ public:
             }
             tx.execute("UPDATE " + table_ +
                            " SET attempts = attempts + 1, error = $1, parked_at = $2 WHERE id = $3",
-                error, wall_clock(), ids.front());
+                storable(error), wall_clock(), ids.front());
         });
     }
     /// They are handled.

@@ -67,14 +67,16 @@ public:
         return !taken_.empty();
     }
 
-    /// Whether the sealed batch has keys whose earlier changes are set aside.
-    [[nodiscard]] bool concerns_batch() const {
-        return !taken_.empty() || (KeepsOrder && any_has_letters());
-    }
+    /// Whether the sealed batch has keys that were set aside: those mustn't hold up the others.
+    [[nodiscard]] bool concerns_batch() const { return !taken_.empty() || any_has_letters(); }
 
     /// Hands the sealed batch over by `hand_over(batch)`, without the records that it fails on.
+    ///
+    /// *Throws* the handler's error for a record that may be tried again, `attempts` failures
+    /// behind it.
     template <class HandOver>
-    void hand_over(Session& session, const Retry& retry, HandOver hand_over) {
+    void hand_over(
+        Session& session, const Retry& retry, std::int64_t attempts, HandOver hand_over) {
         std::vector<std::size_t> keys;
         for (std::size_t key = 0; key < writer_.keys(); ++key) {
             const bool waits =
@@ -85,7 +87,8 @@ public:
             session, [&](std::span<const std::size_t> some) { hand_over(writer_.part(some)); }};
         failed_ = parts.hand_over(keys);
         for (const FailedPart& failed : failed_) {
-            if (!may_park(retry, failed.error)) { std::rethrow_exception(failed.error); }
+            const bool is_last = retry.then == Then::park && attempts + 1 >= retry.attempts;
+            if (!is_last && !is_parked(failed)) { std::rethrow_exception(failed.error); }
         }
     }
 
@@ -144,8 +147,10 @@ private:
         return false;
     }
 
-    [[nodiscard]] bool may_park(const Retry& retry, const std::exception_ptr& error) const {
-        return !taken_.empty() || retry.then == Then::park || is_park_answer(error);
+    // Whatever the policy: it was set aside before, or the handler wants it to be.
+    [[nodiscard]] bool is_parked(const FailedPart& failed) const {
+        return !taken_.empty() || letters_.find(writer_.form(failed.key)) != nullptr ||
+               is_park_answer(failed.error);
     }
 
     [[nodiscard]] bool has_failed(std::string_view form) const {

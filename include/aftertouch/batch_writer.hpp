@@ -77,13 +77,17 @@ public:
         count(row.key);
     }
 
-    /// Adds one row of a rebuild's page; `row` has all mapped columns.
-    void add_present(std::span<const Cell> row, std::int64_t generation, Timestamp now) {
+    /// Adds one row of a rebuild's page; `row` has all mapped columns. `key` are the parts of its
+    /// key as the database stores them, where `row` may have them in another form.
+    void add_present(std::span<const Cell> row, std::int64_t generation, Timestamp now,
+        std::span<const Cell> key = {}) {
         T& record = batch_.present_.next();
         decode_record(row, record);
         count(row);
-        key_cells_.clear();
-        for (const std::size_t part : table_of<T>().key) { key_cells_.push_back(row[part]); }
+        key_cells_.assign(key.begin(), key.end());
+        if (key.empty()) {
+            for (const std::size_t part : table_of<T>().key) { key_cells_.push_back(row[part]); }
+        }
         Change<T>& change = batch_.changes_.next();
         change.id_ = {generation, 0};
         change.at_ = now;
@@ -121,8 +125,10 @@ public:
         std::vector<std::size_t> place(batch_.ids_.size(), none);
         for (const std::size_t key : keys) {
             place[key] = part_.ids_.size();
-            part_.ids_.next() = batch_.ids_[key];
             const std::size_t parts = table_of<T>().key.size();
+            const auto stored = batch_.keys_.span().subspan(key * parts, parts);
+            key_cells_.assign(stored.begin(), stored.end());
+            decode_key<T>(key_cells_, part_.ids_.next());
             for (std::size_t i = 0; i < parts; ++i) {
                 part_.keys_.next() = batch_.keys_[key * parts + i];
             }
@@ -133,7 +139,7 @@ public:
             const std::size_t row = is_row ? present++ : none;
             if (place[key_of_change_[i]] == none) { continue; }
             part_.changes_.next() = batch_.changes_[i];
-            if (is_row) { part_.present_.next() = batch_.present_[row]; }
+            if (is_row) { copy_record(batch_.present_[row], part_.present_.next()); }
         }
         tie(part_, [&](const Change<T>& change) {
             return &part_.ids_[place[static_cast<std::size_t>(change.key_ - batch_.ids().data())]];
@@ -176,6 +182,15 @@ public:
             changes.push_back(std::move(kept));
         }
         return changes;
+    }
+
+    /// Whether a change that was kept has as many values as those of this source.
+    [[nodiscard]] bool fits(const KeptChange& change) const noexcept {
+        const std::size_t after =
+            change.operation == Operation::present ? field_count<T> : imaged_.size();
+        return change.key.size() == key_indices<T>.size() &&
+               (change.before.empty() || change.before.size() == imaged_.size()) &&
+               (change.after.empty() || change.after.size() == after);
     }
 
     [[nodiscard]] const Batch<T>& batch() const noexcept { return batch_; }

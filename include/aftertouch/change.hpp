@@ -23,6 +23,8 @@ using Timestamp = std::chrono::sys_time<std::chrono::microseconds>;
 
 /// The place of a change in its log: the log row, and the item inside a row that holds many keys.
 struct ChangeId {
+    static constexpr std::int32_t of_page = -1; ///< as `item`: a rebuild's row, handed over later
+
     std::int64_t seq = 0;
     std::int32_t item = 0;
     friend bool operator==(const ChangeId&, const ChangeId&) = default;
@@ -75,7 +77,7 @@ public:
     /// database.
     [[nodiscard]] std::string idempotency_key() const {
         std::string key{*log_};
-        if (operation_ == Operation::present) {
+        if (operation_ == Operation::present || id_.item == ChangeId::of_page) {
             return key + ":r" + std::to_string(id_.seq) + ":" + key_hex();
         }
         return key + ":" + std::to_string(id_.seq) + "." + std::to_string(id_.item);

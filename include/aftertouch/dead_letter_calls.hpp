@@ -41,12 +41,12 @@ public:
     }
 
     std::int64_t release_all() { return database_.execute(release() + mine, pipeline_); }
-    std::int64_t release_record(const std::string& key) {
+    std::int64_t release_text(const std::string& key) {
         return database_.execute(release() + mine + " AND key = $2", pipeline_, key);
     }
     std::int64_t release_record(const Key<T>& key) {
         std::int64_t released = 0;
-        for (const std::string& text : texts_of(key)) { released += release_record(text); }
+        for (const std::string& text : texts_of(key)) { released += release_text(text); }
         return released;
     }
 
@@ -119,7 +119,7 @@ public:
     std::int64_t release() { return changed(desk().release_all()); }
     std::int64_t release(const Key<T>& record) { return changed(desk().release_record(record)); }
     std::int64_t release(const DeadLetter& letter) {
-        return changed(desk().release_record(letter.key));
+        return changed(desk().release_text(letter.key));
     }
 
     /// Gives them up: all, those of a record, or one alone, so that what waits behind it can be

@@ -225,6 +225,17 @@ template <Entity T>
     return values;
 }
 
+/// Copies a record, through its values where its type has no copy.
+template <Entity T>
+void copy_record(const T& from, T& to) {
+    if constexpr (std::is_copy_assignable_v<T>) {
+        to = from;
+    } else {
+        const std::vector<Value> values = encode_record(from);
+        decode_record(std::span<const Cell>{std::vector<Cell>(values.begin(), values.end())}, to);
+    }
+}
+
 /// Reads the parts of an entity's key, in the key's order. *Requires* as many cells as parts.
 /// *Throws* Error(value_mismatch) that names table and column.
 template <Entity T>

@@ -192,8 +192,8 @@ private:
     }
 
     Happened handle() {
-        batch_.hand_over_to_handler(
-            *session_, tracker_.replaying(), tracker_.attempts(), patience_);
+        batch_.hand_over_to_handler(*session_, tracker_.replaying(), tracker_.attempts(), patience_,
+            [this] { return session_.aborted(); });
         return Happened::done;
     }
 

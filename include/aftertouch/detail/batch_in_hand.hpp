@@ -86,7 +86,8 @@ public:
         if (from && !emptied && !reader_.leaves_to_pages(next_.rebuild)) {
             next_.position = from->text();
         }
-        if (reader_.minds_rebuilds()) { isolation_.discard_all(session); }
+        // Whatever was set aside is of before: it would make again what nobody tells the end of.
+        if (reader_.minds_rebuilds() || emptied) { isolation_.discard_all(session); }
         in_handler(session,
             [&](auto& tx) { tell_rebuild_started<T>(handler_, next_.rebuild.generation, tx); });
         if (options_.skip_own_changes) { session.mark_own_changes(head_); }
@@ -141,15 +142,20 @@ public:
 
     /// Hands the batch over, and where the policy or the handler says so in parts, so that records
     /// at fault are found and set aside.
-    void hand_over_to_handler(
-        Session& session, bool replay, std::int64_t attempts, const Patience& patience) {
+    ///
+    /// Nothing is set aside while `aborted()` says that the handler's time is over.
+    template <class Aborted>
+    void hand_over_to_handler(Session& session, bool replay, std::int64_t attempts,
+        const Patience& patience, Aborted aborted) {
         const Batch<T>& batch =
             writer_.seal({event_id_, next_.rebuild.generation, attempts, replay || from_letters_});
-        in_parts_ = patience.wants_parts(attempts, was_rebuilding_) || isolation_.concerns_batch();
+        const bool concerned = isolation_.concerns_batch(session);
+        in_parts_ = patience.wants_parts(attempts, was_rebuilding_) || concerned;
         in_handler(session, [&](auto& tx) {
             const auto hand = [&](const Batch<T>& some) { hand_over_all(some, tx); };
             if (in_parts_) {
-                isolation_.hand_over(session, patience.policy(was_rebuilding_), attempts, hand);
+                isolation_.hand_over(
+                    session, patience.policy(was_rebuilding_), attempts, hand, aborted);
             } else {
                 hand(batch);
             }

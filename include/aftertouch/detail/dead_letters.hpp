@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -19,6 +20,8 @@
 #include <aftertouch/identifier.hpp>
 #include <aftertouch/key.hpp>
 #include <aftertouch/row.hpp>
+#include <aftertouch/time_text.hpp>
+#include <aftertouch/uuid_text.hpp>
 #include <aftertouch/value.hpp>
 
 /// \file
@@ -31,29 +34,35 @@ namespace aftertouch::detail {
     std::string text;
     for (const Value& part : key) {
         const Cell cell = part.cell();
-        const bool is_text = cell.kind() == Kind::text;
-        text.append(text.empty() ? "" : ", ");
-        text += is_text ? std::string{cell.bytes()} : to_text(part).substr(1);
+        text.append(&part == key.data() ? "" : ", ");
+        switch (cell.kind()) {
+            case Kind::text: text.append(cell.bytes()); break;
+            case Kind::uuid: text.append(uuid_text(cell.bytes())); break;
+            case Kind::date: text += iso_date(static_cast<std::int32_t>(cell.as_integer())); break;
+            case Kind::timestamp: text += iso_timestamp(cell.as_integer()); break;
+            default: text.append(to_text(part), 1);
+        }
     }
     return text;
 }
 
-/// An error's words as any database takes them: 1,000 bytes at most, valid UTF-8, no NUL.
-[[nodiscard]] inline std::string storable(std::string_view error) {
-    constexpr std::size_t most = 1000;
-    std::string text;
-    for (std::size_t i = 0; i < error.size() && text.size() < most;) {
-        const std::size_t length = utf8_length(error.substr(i));
-        text.append(length == 0 || error[i] == '\0' ? "?" : error.substr(i, length));
-        i += length == 0 ? 1 : length;
+/// An error's text as every engine can store it: valid UTF-8 without NUL, and not endless.
+[[nodiscard]] inline std::string storable(std::string_view text) {
+    constexpr std::size_t longest = 4000;
+    std::string kept;
+    while (!text.empty() && kept.size() < longest) {
+        const std::size_t length = text.front() == '\0' ? 0 : utf8_length(text);
+        kept.append(length == 0 ? std::string_view{"?"} : text.substr(0, length));
+        text.remove_prefix(std::max<std::size_t>(length, 1));
     }
-    return text;
+    return kept;
 }
 
 /// The letters of one key.
 struct LettersOfKey {
-    std::vector<std::int64_t> ids; ///< in order
-    bool released = false;         ///< and so is what comes behind them
+    std::vector<std::int64_t> ids;    ///< in order
+    bool released = false;            ///< and so is what comes behind them
+    std::vector<std::int64_t> held{}; ///< those that aren't marked so
 };
 
 /// Knows which keys have letters, and writes them in the batch's transaction.
@@ -81,7 +90,8 @@ public:
                      pipeline_)) {
                 LettersOfKey& letters = keys_[form_of(session, key)];
                 letters.ids.push_back(id);
-                letters.released = released;
+                letters.released = letters.released || released;
+                if (!released) { letters.held.push_back(id); }
                 ++count_;
             }
         });
@@ -107,25 +117,57 @@ public:
         return found == keys_.end() ? nullptr : &found->second;
     }
 
-    /// Calls `take(id, change)` for released letters in order, until it answers false.
+    /// Calls `take(id, change)` for the letters of records of which some are released, in order,
+    /// until it answers false. *Requires* that `load` was called in the same transaction.
     template <class Take>
     void read_released(Session& session, std::size_t limit, Take take) {
+        std::vector<std::int64_t> wanted;
+        for (const auto& [form, letters] : keys_) {
+            if (letters.released) {
+                wanted.insert(wanted.end(), letters.ids.begin(), letters.ids.end());
+            }
+        }
+        if (wanted.empty()) { return; }
+        std::sort(wanted.begin(), wanted.end());
+        wanted.resize(std::min(wanted.size(), limit));
         session.run_own([&](auto& tx) {
             using Row = std::tuple<std::int64_t, std::string, std::string>;
             for (const auto& [id, key, text] : tx.query(type<Row>,
                      "SELECT id, key, change FROM " + table_ +
-                         " WHERE pipeline = $1 AND released ORDER BY id LIMIT $2",
-                     pipeline_, static_cast<std::int64_t>(limit))) {
+                         " WHERE pipeline = $1 AND id BETWEEN $2 AND $3 ORDER BY id",
+                     pipeline_, wanted.front(), wanted.back())) {
+                if (!std::binary_search(wanted.begin(), wanted.end(), id)) { continue; }
                 const auto change = kept_change_from(key, text);
                 if (!change) { refuse_text(id); }
                 if (!take(id, *change)) { return; }
             }
         });
     }
+    /// *Throws*: the letter's text isn't one of this source's changes.
+    [[noreturn]] void refuse_text(std::int64_t id) const {
+        throw Error{Errc::value_mismatch, "dead letter " + std::to_string(id) + " of pipeline " +
+                                              pipeline_ +
+                                              " has a text that this version, or a pipeline over "
+                                              "this source, doesn't write: discard "
+                                              "it"};
+    }
 
     /// \name In the transaction of a batch, behind its handler
     /// @{
 
+    /// Releases the other letters of a record too, of which some are released: one may have been
+    /// set aside since, or have another spelling of the key.
+    void complete_releases(Session& session) {
+        session.run_own([&](auto& tx) {
+            for (auto& [form, letters] : keys_) {
+                if (!letters.released) { continue; }
+                for (const std::int64_t id : std::exchange(letters.held, {})) {
+                    stale_ = true;
+                    tx.execute("UPDATE " + table_ + " SET released = TRUE WHERE id = $1", id);
+                }
+            }
+        });
+    }
     /// Sets a change aside.
     void add(Session& session, const KeptChange& change, std::string_view error,
         std::int64_t attempts, bool released) {
@@ -139,18 +181,26 @@ public:
                 wall_clock(), released);
         });
     }
-    /// Those of a key were tried once more, in vain: they are set aside again.
-    void failed_again(
+    /// Those of a key were tried once more, in vain: they are set aside again. Answers whether one
+    /// is still there.
+    bool failed_again(
         Session& session, std::span<const std::int64_t> ids, const std::string& error) {
         stale_ = true;
+        bool any = false;
         session.run_own([&](auto& tx) {
             for (const std::int64_t id : ids) {
-                tx.execute("UPDATE " + table_ + " SET released = FALSE WHERE id = $1", id);
+                if (tx.execute("UPDATE " + table_ + " SET released = FALSE WHERE id = $1", id) ==
+                        0 ||
+                    std::exchange(any, true)) {
+                    continue;
+                }
+                tx.execute("UPDATE " + table_ +
+                               " SET attempts = attempts + 1, error = $1, parked_at = $2 WHERE id "
+                               "= $3",
+                    storable(error), wall_clock(), id);
             }
-            tx.execute("UPDATE " + table_ +
-                           " SET attempts = attempts + 1, error = $1, parked_at = $2 WHERE id = $3",
-                storable(error), wall_clock(), ids.front());
         });
+        return any;
     }
     /// They are handled.
     void remove(Session& session, std::span<const std::int64_t> ids) {
@@ -164,7 +214,7 @@ public:
     }
     /// A rebuild makes everything anew.
     void remove_all(Session& session) {
-        if (count_ == 0) { return; }
+        if (count_ == 0 && !stale_) { return; }
         stale_ = true;
         session.run_own([&](auto& tx) {
             tx.execute("DELETE FROM " + table_ + " WHERE pipeline = $1", pipeline_);
@@ -182,12 +232,6 @@ private:
             append_key_form(form, (*values)[i], folds[i]);
         }
         return form;
-    }
-
-    [[noreturn]] void refuse_text(std::int64_t id) const {
-        throw Error{Errc::value_mismatch,
-            "dead letter " + std::to_string(id) + " of pipeline " + pipeline_ +
-                " has a text that this version doesn't write: discard it"};
     }
 
     std::string pipeline_;

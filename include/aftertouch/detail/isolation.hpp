@@ -55,8 +55,10 @@ public:
         waiting_.clear();
         taken_.clear();
         if (!has_released(session)) { return false; }
+        letters_.load(session); // as the batch's transaction sees them
         letters_.read_released(
             session, options_.batch_size, [&](std::int64_t id, const KeptChange& change) {
+                if (!writer_.fits(change)) { letters_.refuse_text(id); }
                 if (writer_.bytes() >= options_.batch_bytes && writer_.size() != 0) {
                     return false;
                 }
@@ -68,15 +70,20 @@ public:
     }
 
     /// Whether the sealed batch has keys that were set aside: those mustn't hold up the others.
-    [[nodiscard]] bool concerns_batch() const { return !taken_.empty() || any_has_letters(); }
+    /// Others may have released or discarded some since the last look.
+    [[nodiscard]] bool concerns_batch(Session& session) {
+        if (taken_.empty() && any_has_letters()) { letters_.load(session); }
+        return !taken_.empty() || any_has_letters();
+    }
 
     /// Hands the sealed batch over by `hand_over(batch)`, without the records that it fails on.
     ///
     /// *Throws* the handler's error for a record that may be tried again, `attempts` failures
-    /// behind it.
-    template <class HandOver>
-    void hand_over(
-        Session& session, const Retry& retry, std::int64_t attempts, HandOver hand_over) {
+    /// behind it, and for any while `aborted()` says that the handler's time is over.
+    template <class HandOver, class Aborted>
+    void hand_over(Session& session, const Retry& retry, std::int64_t attempts, HandOver hand_over,
+        Aborted aborted) {
+        const bool is_last = retry.then == Then::park && attempts + 1 >= retry.attempts;
         std::vector<std::size_t> keys;
         for (std::size_t key = 0; key < writer_.keys(); ++key) {
             const bool waits =
@@ -87,14 +94,16 @@ public:
             session, [&](std::span<const std::size_t> some) { hand_over(writer_.part(some)); }};
         failed_ = parts.hand_over(keys);
         for (const FailedPart& failed : failed_) {
-            const bool is_last = retry.then == Then::park && attempts + 1 >= retry.attempts;
-            if (!is_last && !is_parked(failed)) { std::rethrow_exception(failed.error); }
+            if (aborted() || (!is_last && !is_parked(failed))) {
+                std::rethrow_exception(failed.error);
+            }
         }
     }
 
     /// Writes what became of the letters, behind the handler and in its transaction.
     void write(Session& session, std::int64_t attempts) {
         added_ = 0;
+        if (!taken_.empty()) { letters_.complete_releases(session); }
         for (const FailedPart& failed : failed_) { set_aside(session, failed, attempts); }
         for (const std::size_t key : waiting_) {
             const bool released = letters_.find(writer_.form(key))->released;
@@ -126,7 +135,7 @@ private:
         const std::vector<Cell> before = cells(change.before);
         const std::vector<Cell> after = cells(change.after);
         if (change.operation == Operation::present && !after.empty()) {
-            writer_.add_present(after, change.id.seq, change.at);
+            writer_.add_present(after, change.id.seq, change.at, key);
         } else {
             writer_.add_change({change.id, change.operation, change.at, key, before, after});
         }
@@ -170,16 +179,16 @@ private:
     void set_aside(Session& session, const FailedPart& failed, std::int64_t attempts) {
         const std::string_view form = writer_.form(failed.key);
         const std::string error = sentence_of(failed.error);
-        if (!taken_.empty()) {
-            return letters_.failed_again(
-                session, taken([&](std::string_view other) { return other == form; }), error);
-        }
-        if (const LettersOfKey* known = letters_.find(form)) {
-            return letters_.failed_again(session, known->ids, error);
-        }
+        // All of them, also those that the batch had no room for.
+        const LettersOfKey* const known = letters_.find(form);
+        if (known != nullptr && letters_.failed_again(session, known->ids, error)) { return; }
+        if (!taken_.empty()) { return; } // somebody has discarded them meanwhile
         std::vector<KeptChange> changes = writer_.kept(failed.key);
         if constexpr (!KeepsOrder) { // the record is read again when it is released
             changes.erase(changes.begin(), changes.end() - 1);
+            if (changes.front().operation == Operation::present) {
+                changes.front().id.item = ChangeId::of_page;
+            }
             changes.front().operation = Operation::touched;
             changes.front().after.clear();
         }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include <aftertouch/backend.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/retry.hpp>
 
@@ -92,8 +93,19 @@ private:
             run("RELEASE SAVEPOINT aftertouch_part");
             return nullptr;
         } catch (...) { error = std::current_exception(); }
-        if (!is_of_the_record(error) || !undo()) { std::rethrow_exception(error); }
+        if (!is_of_the_record(error) || is_excused(error) || !undo()) {
+            std::rethrow_exception(error);
+        }
         return error;
+    }
+
+    // As by a deadlock, whatever the handler made of it.
+    [[nodiscard]] bool is_excused(const std::exception_ptr& error) const noexcept {
+        try {
+            std::rethrow_exception(error);
+        } catch (const Error& told) { return session_.excuse(&told) != Excuse::none; } catch (...) {
+            return session_.excuse(nullptr) != Excuse::none;
+        }
     }
 
     [[nodiscard]] bool undo() {

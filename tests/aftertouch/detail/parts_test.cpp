@@ -26,7 +26,12 @@ struct Database {
     std::vector<std::size_t> handled{};
     std::vector<std::size_t> kept{};
     int calls = 0;
-    bool lost = false; // the transaction
+    bool lost = false;        // the transaction
+    bool in_conflict = false; // with others
+
+    [[nodiscard]] at::Excuse excuse(const at::Error*) const noexcept {
+        return in_conflict ? at::Excuse::conflict : at::Excuse::none;
+    }
 
     struct Tx {
         Database& database;
@@ -99,6 +104,17 @@ TEST_CASE("F2: what says nothing against a record is no fault of one") {
                         [](std::size_t) { throw at::Error{at::Errc::connection_lost, "gone"}; }),
         at::Error);
     CHECK(database.calls == 2);
+}
+
+TEST_CASE("F2: a record isn't blamed for a conflict with others, whatever the handler threw") {
+    Database database;
+    CHECK_THROWS_AS(failed_of(database, 8,
+                        [&](std::size_t) {
+                            database.in_conflict = true;
+                            throw std::runtime_error{"an error of its own"};
+                        }),
+        std::runtime_error);
+    CHECK(database.calls == 1);
 }
 
 TEST_CASE("K2: where the transaction is gone, the handler's error is told, and nothing is split") {

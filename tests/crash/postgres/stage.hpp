@@ -103,6 +103,7 @@ struct Scene {
     std::function<void(Database&, const RunOnce&, const std::function<void()>& armed,
         const std::function<void()>& release)>
         play;
+    int every = 1; ///< how many places lie from one stop to the next, but at night
 };
 
 [[nodiscard]] inline const std::vector<Scene>& scenes() {
@@ -129,7 +130,8 @@ struct Scene {
                 }
             }},
         {"dead letters", true,
-            set_aside_and_release<Database, RunOnce, std::function<void()>, std::function<void()>>},
+            set_aside_and_release<Database, RunOnce, std::function<void()>, std::function<void()>>,
+            4},
     };
     return all;
 }

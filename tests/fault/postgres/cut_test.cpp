@@ -48,7 +48,8 @@ struct Result {
     Stage stage;
     test::PostgresProxy proxy{at::postgres::detail::value_of(stage.place().parameters(), "host")};
     crash::Database beside = stage.open();
-    const int stride = test::is_night() ? 1 : 13;
+    // What a record set aside adds is walked through by the other scenes too.
+    const int stride = test::is_night() ? 1 : 13 * scene.every;
     std::mt19937_64 random{test::chosen_seed()};
     for (int n = 1 + static_cast<int>(random() % static_cast<unsigned>(stride));; n += stride) {
         stage.set(scene.up_to_date);
@@ -80,7 +81,7 @@ TEST_CASE("K6: cut off in front of, in and behind messages, it goes on by itself
                 const Result result = cut_everywhere(scene, cut);
                 WARN(scene.what << ", " << name(cut) << " a message: cut " << result.cuts
                                 << " times; AFTERTOUCH_SEED=" << test::chosen_seed());
-                CHECK(result.cuts > 20);
+                CHECK(result.cuts > 20 / scene.every);
                 CHECK(result.faults == std::vector<std::string>{});
             }
         }

@@ -71,7 +71,7 @@ inline void write_first(PGconn* connection, const std::string& sql) {
         {"blind", {{"m.through::text AS through", "NULL::text AS through"}}},
         // A rebuild's page is older than the snapshot that stands for it.
         {"late_snapshot",
-            {{"pg_current_snapshot() AS until", "public.later_snapshot() AS until", "AS before"}}},
+            {{"pg_current_snapshot() AS until", "public.later_snapshot() AS until", "FULL JOIN"}}},
         // Changes of keys whose page is still to come are handed over.
         {"beyond_cursor", {{" WHERE (k.k1) <= (", " WHERE true OR (k.k1) <= ("}}},
     };

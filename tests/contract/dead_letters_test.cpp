@@ -3,6 +3,7 @@
 // order counts; the others are handled; it is released or discarded.
 #include <map>
 #include <memory>
+#include <new>
 #include <random>
 #include <set>
 #include <stdexcept>
@@ -733,6 +734,27 @@ TEST_CASE("F3: records that can't be copied are set aside and handled like other
     pipeline.drain();
     CHECK(read == "ac");
     CHECK(records(pipeline.dead_letters()) == Texts{"touched 2 1!"});
+}
+
+TEST_CASE("F3: no record is set aside since memory or the disk is full") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    const bool memory = GENERATE(true, false);
+    Pipeline pipeline{at::source<Order>(),
+        [&](const at::Batch<Order>& batch, Tx&) {
+            if (batch.ids().empty()) { return; }
+            if (memory) { throw std::bad_alloc{}; }
+            throw at::Error{at::Errc::disk_full, "no space"};
+        },
+        shop, parking()};
+    pipeline.drain();
+    add_order(shop, 1);
+    CHECK_THROWS(pipeline.drain());
+    CHECK(pipeline.dead_letters().empty());
+    CHECK(pipeline.errors().size() == 1);
 }
 
 TEST_CASE("F3: a letter of a source that had other columns is refused, and can be discarded") {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <exception>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,7 +31,10 @@ struct FailedPart {
         std::rethrow_exception(error);
     } catch (const Transient&) { return false; } catch (const Answered& answer) {
         return answer.outcome == Outcome::park;
-    } catch (const Error& told) { return !told.retryable(); } catch (...) {
+    } catch (const Error& told) {
+        return !told.retryable() && told.code() != Errc::out_of_memory &&
+               told.code() != Errc::disk_full;
+    } catch (const std::bad_alloc&) { return false; } catch (...) {
         return true;
     }
 }

@@ -19,8 +19,8 @@
 
 namespace aftertouch {
 
-/// One change that is set aside. Of a source without images there is one for each record; with
-/// images, one for each change, and those behind the first wait for it.
+/// One change that is set aside; those of the same record behind it wait for it. Without images,
+/// changes of one kind that follow each other are one, and the record's next touch tries again.
 struct DeadLetter {
     std::int64_t id = 0;   ///< rises in the order in which they were set aside
     std::string record;    ///< the record's key, to be read by people

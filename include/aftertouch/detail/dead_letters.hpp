@@ -63,6 +63,7 @@ struct LettersOfKey {
     std::vector<std::int64_t> ids;    ///< in order
     bool released = false;            ///< and so is what comes behind them
     std::vector<std::int64_t> held{}; ///< those that aren't marked so
+    std::string last{};               ///< the name of the last one's operation
 };
 
 /// Knows which keys have letters, and writes them in the batch's transaction.
@@ -84,14 +85,16 @@ public:
         keys_.clear();
         count_ = 0;
         session.run_own([&](auto& tx) {
-            using Row = std::tuple<std::int64_t, std::string, bool>;
-            for (const auto& [id, key, released] : tx.query(type<Row>,
-                     "SELECT id, key, released FROM " + table_ + " WHERE pipeline = $1 ORDER BY id",
+            using Row = std::tuple<std::int64_t, std::string, bool, std::string>;
+            for (const auto& [id, key, released, operation] : tx.query(type<Row>,
+                     "SELECT id, key, released, operation FROM " + table_ +
+                         " WHERE pipeline = $1 ORDER BY id",
                      pipeline_)) {
                 LettersOfKey& letters = keys_[form_of(session, key)];
                 letters.ids.push_back(id);
                 letters.released = letters.released || released;
                 if (!released) { letters.held.push_back(id); }
+                letters.last = operation;
                 ++count_;
             }
         });
@@ -158,13 +161,16 @@ public:
     /// Releases the other letters of a record too, of which some are released: one may have been
     /// set aside since, or have another spelling of the key.
     void complete_releases(Session& session) {
+        for (auto& [form, letters] : keys_) {
+            if (letters.released) { release(session, std::exchange(letters.held, {})); }
+        }
+    }
+    /// Has them handed over again.
+    void release(Session& session, std::span<const std::int64_t> ids) {
         session.run_own([&](auto& tx) {
-            for (auto& [form, letters] : keys_) {
-                if (!letters.released) { continue; }
-                for (const std::int64_t id : std::exchange(letters.held, {})) {
-                    stale_ = true;
-                    tx.execute("UPDATE " + table_ + " SET released = TRUE WHERE id = $1", id);
-                }
+            for (const std::int64_t id : ids) {
+                stale_ = true;
+                tx.execute("UPDATE " + table_ + " SET released = TRUE WHERE id = $1", id);
             }
         });
     }

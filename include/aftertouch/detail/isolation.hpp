@@ -26,8 +26,9 @@
 
 namespace aftertouch::detail {
 
-/// `KeepsOrder`: whether what follows a record that is set aside waits behind it; without images a
-/// later touch is as good as the first.
+/// What follows a record that is set aside waits behind it. With `KeepsOrder`, for images, until it
+/// is released; else the next touch releases it, and changes of one kind that follow each other
+/// are kept as one.
 template <Entity T, class Session, bool KeepsOrder>
 class Isolation {
 public:
@@ -86,8 +87,7 @@ public:
         const bool is_last = retry.then == Then::park && attempts + 1 >= retry.attempts;
         std::vector<std::size_t> keys;
         for (std::size_t key = 0; key < writer_.keys(); ++key) {
-            const bool waits =
-                KeepsOrder && taken_.empty() && letters_.find(writer_.form(key)) != nullptr;
+            const bool waits = taken_.empty() && letters_.find(writer_.form(key)) != nullptr;
             (waits ? waiting_ : keys).push_back(key);
         }
         Parts parts{
@@ -105,17 +105,10 @@ public:
         added_ = 0;
         if (!taken_.empty()) { letters_.complete_releases(session); }
         for (const FailedPart& failed : failed_) { set_aside(session, failed, attempts); }
-        for (const std::size_t key : waiting_) {
-            const bool released = letters_.find(writer_.form(key))->released;
-            for (const KeptChange& change : writer_.kept(key)) {
-                add(session, change, {}, 0, released);
-            }
-        }
+        for (const std::size_t key : waiting_) { put_behind(session, key); }
         if (!taken_.empty()) {
             letters_.remove(
                 session, taken([&](std::string_view form) { return !has_failed(form); }));
-        } else if (!KeepsOrder && letters_.size() != 0) {
-            remove_handled(session);
         }
     }
     /// @}
@@ -158,8 +151,35 @@ private:
 
     // Whatever the policy: it was set aside before, or the handler wants it to be.
     [[nodiscard]] bool is_parked(const FailedPart& failed) const {
-        return !taken_.empty() || letters_.find(writer_.form(failed.key)) != nullptr ||
-               is_park_answer(failed.error);
+        return !taken_.empty() || is_park_answer(failed.error);
+    }
+
+    [[nodiscard]] std::vector<KeptChange> changes_of(std::size_t key) const {
+        std::vector<KeptChange> changes = writer_.kept(key);
+        if constexpr (!KeepsOrder) {
+            for (KeptChange& change : changes) { // a page's row is read again
+                if (change.operation != Operation::present) { continue; }
+                change.operation = Operation::touched;
+                change.id.item = ChangeId::of_page;
+                change.after.clear();
+            }
+            const auto alike = [](const KeptChange& one, const KeptChange& next) {
+                return one.operation == next.operation;
+            };
+            changes.erase(std::unique(changes.begin(), changes.end(), alike), changes.end());
+        }
+        return changes;
+    }
+
+    void put_behind(Session& session, std::size_t key) {
+        const LettersOfKey& letters = *letters_.find(writer_.form(key));
+        if (!KeepsOrder) { letters_.release(session, letters.held); }
+        std::vector<KeptChange> changes = changes_of(key);
+        const bool is_known = !KeepsOrder && name(changes.front().operation) == letters.last;
+        if (is_known) { changes.erase(changes.begin()); } // that kind is the last one already
+        for (const KeptChange& change : changes) {
+            add(session, change, {}, 0, !KeepsOrder || letters.released);
+        }
     }
 
     [[nodiscard]] bool has_failed(std::string_view form) const {
@@ -183,15 +203,7 @@ private:
         const LettersOfKey* const known = letters_.find(form);
         if (known != nullptr && letters_.failed_again(session, known->ids, error)) { return; }
         if (!taken_.empty()) { return; } // somebody has discarded them meanwhile
-        std::vector<KeptChange> changes = writer_.kept(failed.key);
-        if constexpr (!KeepsOrder) { // the record is read again when it is released
-            changes.erase(changes.begin(), changes.end() - 1);
-            if (changes.front().operation == Operation::present) {
-                changes.front().id.item = ChangeId::of_page;
-            }
-            changes.front().operation = Operation::touched;
-            changes.front().after.clear();
-        }
+        const std::vector<KeptChange> changes = changes_of(failed.key);
         for (const KeptChange& change : changes) {
             const bool first = &change == &changes.front();
             add(session, change, first ? error : std::string{}, first ? attempts : 0, false);
@@ -209,16 +221,6 @@ private:
                     (error.empty() ? error : "; one more would be there for: " + error)};
         }
         letters_.add(session, change, error, attempts, released);
-    }
-
-    // A record whose letter waited was touched again, and is handled now.
-    void remove_handled(Session& session) {
-        for (std::size_t key = 0; key < writer_.keys(); ++key) {
-            const LettersOfKey* const known = letters_.find(writer_.form(key));
-            if (known != nullptr && !has_failed(writer_.form(key))) {
-                letters_.remove(session, known->ids);
-            }
-        }
     }
 
     const Options& options_;

@@ -93,6 +93,19 @@ private:
     std::string pipeline_;
 };
 
+/// What a source is over. Of what is no source, anything: the pipeline says so in words.
+template <class S>
+struct RecordOf {
+    struct Type {
+        std::int64_t id;
+    };
+};
+template <class S>
+    requires requires { typename S::Record; }
+struct RecordOf<S> {
+    using Type = typename S::Record;
+};
+
 } // namespace detail
 
 /// What a pipeline offers for its dead letters: changes that were set aside since its handler

@@ -49,7 +49,7 @@ namespace aftertouch {
 /// (`Change::idempotency_key`). *Threads*: every member from any thread; the handler runs on one
 /// thread at a time. *Lifetime*: the database must outlive the pipeline. Destruction stops it.
 template <class S, class H, class B>
-class Pipeline : public DeadLetterCalls<Pipeline<S, H, B>, typename S::Record, B> {
+class Pipeline : public DeadLetterCalls<Pipeline<S, H, B>, typename detail::RecordOf<S>::Type, B> {
     static_assert(
         ChangeSource<S>, "aftertouch: a pipeline's first argument is a source: at::source<T>()");
     static_assert(StorageBackend<B>,
@@ -219,7 +219,7 @@ public:
     }
 
 private:
-    friend DeadLetterCalls<Pipeline, typename S::Record, B>;
+    friend DeadLetterCalls<Pipeline, typename detail::RecordOf<S>::Type, B>;
 
     // What waits for the batch or the observer that this thread is in would wait for ever.
     [[nodiscard]] bool is_inside() const noexcept {

@@ -120,8 +120,9 @@ public:
         return found == keys_.end() ? nullptr : &found->second;
     }
 
-    /// Calls `take(id, change)` for the letters of records of which some are released, in order,
-    /// until it answers false. *Requires* that `load` was called in the same transaction.
+    /// Calls `take(id, form of the key, change)` for the letters of records of which some are
+    /// released, in order, until it answers false. *Requires* that `load` was called in the same
+    /// transaction.
     template <class Take>
     void read_released(Session& session, std::size_t limit, Take take) {
         std::vector<std::int64_t> wanted;
@@ -142,7 +143,7 @@ public:
                 if (!std::binary_search(wanted.begin(), wanted.end(), id)) { continue; }
                 const auto change = kept_change_from(key, text);
                 if (!change) { refuse_text(id); }
-                if (!take(id, *change)) { return; }
+                if (!take(id, form_of(session, key), *change)) { return; }
             }
         });
     }
@@ -165,14 +166,18 @@ public:
             if (letters.released) { release(session, std::exchange(letters.held, {})); }
         }
     }
-    /// Has them handed over again.
-    void release(Session& session, std::span<const std::int64_t> ids) {
+    /// Has them handed over again; says whether all of them are still there.
+    bool release(Session& session, std::span<const std::int64_t> ids) {
+        bool all_there = true;
         session.run_own([&](auto& tx) {
             for (const std::int64_t id : ids) {
                 stale_ = true;
-                tx.execute("UPDATE " + table_ + " SET released = TRUE WHERE id = $1", id);
+                const auto written =
+                    tx.execute("UPDATE " + table_ + " SET released = TRUE WHERE id = $1", id);
+                all_there = all_there && written != 0;
             }
         });
+        return all_there;
     }
     /// Sets a change aside.
     void add(Session& session, const KeptChange& change, std::string_view error,

@@ -57,14 +57,14 @@ public:
         taken_.clear();
         if (!has_released(session)) { return false; }
         letters_.load(session); // as the batch's transaction sees them
-        letters_.read_released(
-            session, options_.batch_size, [&](std::int64_t id, const KeptChange& change) {
+        letters_.read_released(session, options_.batch_size,
+            [&](std::int64_t id, std::string form, const KeptChange& change) {
                 if (!writer_.fits(change)) { letters_.refuse_text(id); }
                 if (writer_.bytes() >= options_.batch_bytes && writer_.size() != 0) {
                     return false;
                 }
                 add(change);
-                taken_.emplace_back(id, form_of(session, change.key));
+                taken_.emplace_back(id, std::move(form));
                 return true;
             });
         return !taken_.empty();
@@ -134,13 +134,6 @@ private:
         }
     }
 
-    [[nodiscard]] static std::string form_of(Session& session, const std::vector<Value>& key) {
-        const std::vector<Cell> cells(key.begin(), key.end());
-        std::string form;
-        append_key_form(form, cells, session.key_folds());
-        return form;
-    }
-
     [[nodiscard]] bool any_has_letters() const {
         if (letters_.size() == 0) { return false; }
         for (std::size_t key = 0; key < writer_.keys(); ++key) {
@@ -173,10 +166,15 @@ private:
 
     void put_behind(Session& session, std::size_t key) {
         const LettersOfKey& letters = *letters_.find(writer_.form(key));
-        if (!KeepsOrder) { letters_.release(session, letters.held); }
         std::vector<KeptChange> changes = changes_of(key);
-        const bool is_known = !KeepsOrder && name(changes.front().operation) == letters.last;
-        if (is_known) { changes.erase(changes.begin()); } // that kind is the last one already
+        if constexpr (!KeepsOrder) {
+            // That kind is the last one already, unless somebody discarded it while the handler
+            // ran.
+            const bool all_there = letters_.release(session, letters.ids);
+            if (all_there && name(changes.front().operation) == letters.last) {
+                changes.erase(changes.begin());
+            }
+        }
         for (const KeptChange& change : changes) {
             add(session, change, {}, 0, !KeepsOrder || letters.released);
         }

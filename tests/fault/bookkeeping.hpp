@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <type_traits>
@@ -12,19 +11,12 @@
 #include <aftertouch/aftertouch.hpp>
 #include <aftertouch/sqlite.hpp>
 #include <support/adding.hpp>
+#include <support/soak.hpp>
 
 /// \file
 /// A pipeline on SQLite for suites that break something under it, and what must hold then.
 
 namespace test {
-
-/// How much of a suite is run: every `stride()`-th point (`AFTERTOUCH_FAULT_STRIDE`, for
-/// sanitizers and other slow builds).
-[[nodiscard]] inline int stride() {
-    const char* text = std::getenv("AFTERTOUCH_FAULT_STRIDE");
-    const int asked = text == nullptr ? 1 : std::atoi(text);
-    return asked < 1 ? 1 : asked;
-}
 
 /// A program that follows a database.
 struct Follower {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 /// \file
-/// What the environment chooses for tests that draw at random.
+/// What the environment chooses for tests that draw at random, or that take long.
 
 namespace test {
 
@@ -24,6 +24,14 @@ namespace test {
         return std::strtoull(text, nullptr, 10);
     }
     return is_night() ? std::random_device{}() : 20'260'101;
+}
+
+/// How much of a suite is run: every `stride()`-th point (`AFTERTOUCH_FAULT_STRIDE`, for
+/// sanitizers and other slow builds).
+[[nodiscard]] inline int stride() {
+    const char* text = std::getenv("AFTERTOUCH_FAULT_STRIDE");
+    const int asked = text == nullptr ? 1 : std::atoi(text);
+    return asked < 1 ? 1 : asked;
 }
 
 } // namespace test

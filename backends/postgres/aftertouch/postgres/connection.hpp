@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -22,15 +21,6 @@
 /// of <libpq-fe.h>.
 
 namespace aftertouch::postgres {
-
-/// How a database is used.
-struct Options {
-    /// How long a call waits for a lock that somebody else holds before it fails as `busy`.
-    std::chrono::milliseconds lock_timeout{5000};
-    /// Keeps statements prepared and settings in the session. That is off by itself behind a
-    /// pooler that is seen to be one (PgBouncer is): it may give each transaction another session.
-    bool prepare = true;
-};
 
 namespace detail {
 
@@ -262,15 +252,21 @@ public:
     }
 
     /// The error of a statement whose answer never came, or came as `result`.
-    [[nodiscard]] Error error_of(const PGresult* result, std::string_view sql) const {
+    [[nodiscard]] Error error_of(const PGresult* result, std::string_view sql) {
         if (detail::is_told(result)) { return detail::error_of(result, name_, sql); }
-        if (!lost()) {
-            return Error{Errc::out_of_memory, name_ + ": there is no memory for an answer",
-                {.statement = std::string{sql}, .where = name_}};
+        const auto error = [&](Errc code, const std::string& sentence) {
+            return Error{code, name_ + sentence, {.statement = std::string{sql}, .where = name_}};
+        };
+        // Of a connection that it failed to write to libpq knows once it has read its end.
+        const std::string says = connection_ ? PQerrorMessage(get()) : "";
+        if (lost() || PQconsumeInput(get()) != 1 || says.find("server") != std::string::npos) {
+            return error(Errc::connection_lost,
+                ": the connection is gone; a pipeline connects again by itself");
         }
-        return Error{Errc::connection_lost,
-            name_ + ": the connection is gone; a pipeline connects again by itself",
-            {.statement = std::string{sql}, .where = name_}};
+        if (says.empty() || says.find("memory") != std::string::npos) {
+            return error(Errc::out_of_memory, ": there is no memory for an answer");
+        }
+        return error(Errc::database, ": libpq says " + detail::redacted(says, parameters_));
     }
 
 private:

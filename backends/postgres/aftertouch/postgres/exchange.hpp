@@ -208,7 +208,8 @@ private:
         const Error error = handle_.error_of(result.get(), sql);
         note(error);
         // No answer, or the last one: what would come next on this connection isn't known.
-        if (!result || detail::is_fatal(result.get())) { handle_.close(); }
+        const bool unknown = !detail::is_told(result.get()) && error.code() != Errc::database;
+        if (unknown || detail::is_fatal(result.get())) { handle_.close(); }
         throw Error{error};
     }
 

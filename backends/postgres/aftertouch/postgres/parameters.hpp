@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,15 @@ namespace aftertouch::postgres {
 /// How a database is reached: keywords and values of libpq ("host", "dbname", "user", ...), each
 /// value taken as it is.
 using Parameters = std::vector<std::pair<std::string, std::string>>;
+
+/// How a database is used.
+struct Options {
+    /// How long a call waits for a lock that somebody else holds before it fails as `busy`.
+    std::chrono::milliseconds lock_timeout{5000};
+    /// Keeps statements prepared and settings in the session. That is off by itself behind a
+    /// pooler that is seen to be one (PgBouncer is): it may give each transaction another session.
+    bool prepare = true;
+};
 
 namespace detail {
 

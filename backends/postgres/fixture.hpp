@@ -43,8 +43,11 @@ enum class Kind { server };
 /// Whether a statement's error ends the transaction that it is in.
 inline constexpr bool errors_end_transactions = true;
 
-/// The table of dead letters.
-[[nodiscard]] inline std::string dead_letters() { return "aftertouch.dead_letter"; }
+/// A table of the library's own, for SQL text; and a time in a lease that is over.
+[[nodiscard]] inline std::string own_table(std::string_view name) {
+    return "aftertouch." + std::string{name};
+}
+inline constexpr std::string_view long_ago = "'2000-01-01'::timestamptz";
 
 /// Whether an application's writes wait for a batch.
 inline constexpr bool writers_wait = false;

@@ -22,6 +22,7 @@
 #include <aftertouch/error.hpp>
 #include <aftertouch/fixed_string.hpp>
 #include <aftertouch/key.hpp>
+#include <aftertouch/lease.hpp>
 #include <aftertouch/script.hpp>
 #include <aftertouch/status.hpp>
 #include <aftertouch/value.hpp>
@@ -38,6 +39,7 @@ struct SessionRequest {
     std::vector<std::size_t> order{}; ///< of a rebuild: columns of the table, the key's at the end
     bool skip_own_changes = false;
     Schema schema = Schema::automatic;
+    LeaseRequest lease{}; ///< without a holder: none
 };
 
 /// Whether a session can go on from a position (P5).
@@ -71,7 +73,7 @@ enum class Excuse {
         const bool there = std::find(order.begin(), order.end(), part) != order.end();
         if (!there) { order.push_back(part); }
     }
-    return {std::move(pipeline), capture, std::move(order), skip_own_changes, schema};
+    return {std::move(pipeline), capture, std::move(order), skip_own_changes, schema, {}};
 }
 
 namespace detail {
@@ -152,10 +154,22 @@ concept BackendSession = requires(S& session, const S& asked, const typename S::
     // or the transaction was ended by one. A conflict that a savepoint has undone excuses nothing.
     { asked.excuse(thrown) } -> std::same_as<Excuse>;
 
-    // On any thread.
+    // On any thread. `keep_alive` says for a handler at work that its process is alive, where the
+    // engine ends the batch of one that isn't.
     session.wake();
     session.interrupt();
+    session.keep_alive();
     { session.wait(std::chrono::microseconds{}) } -> std::same_as<bool>;
+};
+
+/// A pipeline's lease, on a connection of its own. A `take` that changes the holder makes the
+/// checkpoint's version rise in the same transaction: so a batch of the holder before can't commit.
+/// `give_back` is the last call.
+template <class L>
+concept BackendLease = requires(L& lease) {
+    { lease.take() } -> std::same_as<LeaseAnswer>;
+    { lease.renew() } -> std::same_as<bool>;
+    lease.give_back();
 };
 
 /// A database that pipelines run on.
@@ -164,9 +178,13 @@ concept StorageBackend = requires(B& database, const SessionRequest& request,
     const Capture& capture, Schema mode, const std::atomic<bool>& stopping, std::string_view text) {
     typename B::Session;
     requires BackendSession<typename B::Session>;
+    requires BackendLease<typename B::Lease>;
     {
         database.open_session(request, stopping)
     } -> std::same_as<std::unique_ptr<typename B::Session>>;
+    {
+        database.open_lease(LeaseRequest{}, stopping)
+    } -> std::same_as<std::unique_ptr<typename B::Lease>>;
     { database.name() } -> std::convertible_to<std::string>;
     { database.lag(capture, text) } -> std::same_as<Lag>;
     { B::dead_letter_table(capture) } -> std::same_as<std::string>;

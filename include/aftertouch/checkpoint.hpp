@@ -39,6 +39,10 @@ struct Checkpoint {
     friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };
 
+/// The text of a checkpoint that isn't begun: a lease was taken, and there is nothing to go on
+/// from.
+inline constexpr std::string_view unbegun_checkpoint = "at1";
+
 /// A checkpoint as a database keeps it.
 struct StoredCheckpoint {
     std::string text;

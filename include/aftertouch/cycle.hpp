@@ -26,6 +26,12 @@ enum class Step {
     stop      ///< where the cycle ends, and stands before it begins
 };
 
+/// Whether a step is only for an instance that holds the lease. `handle` is fenced by what follows.
+[[nodiscard]] constexpr bool needs_lease(Step step) noexcept {
+    return step == Step::start_over || step == Step::poll || step == Step::begin ||
+           step == Step::advance || step == Step::note;
+}
+
 /// What happened in a step.
 enum class Happened {
     done,          ///< what the step was for (open: there is a checkpoint to go on from)
@@ -34,7 +40,8 @@ enum class Happened {
     nothing,       ///< poll, begin: there are none
     moved,         ///< poll: there are none, and the position that was passed may be written again
     drifted,       ///< start_over, poll, begin: triggers or tables aren't what they were
-    outrun,        ///< start_over, advance, note: another process moved the checkpoint
+    outrun,   ///< start_over, poll, begin, advance, note: another process moved the checkpoint, or
+              ///< has taken the lease
     in_doubt, ///< start_over, advance, note: the commit failed, and may have happened all the same
     trouble,  ///< any: an error that passes by itself
     error     ///< any: one that doesn't; handle: the handler threw, or ended the transaction

@@ -30,6 +30,9 @@ enum class Moment {
     record_parked, ///< records were set aside as dead letters; the message is the first one's
     drift_found,   ///< the triggers aren't what they were
     waiting,       ///< the database is locked or gone for now; it tries again
+    standby,       ///< another instance holds the lease: it waits for it
+    lease_taken,
+    lease_lost, ///< another instance has taken it over; a batch in hand is undone
     pipeline_failed,
     stopped
 };
@@ -39,8 +42,8 @@ enum class Moment {
         "pipeline.checkpoint.unreadable", "pipeline.checkpoint.unusable",
         "pipeline.rebuild.started", "pipeline.rebuild.page", "pipeline.rebuild.finished",
         "pipeline.batch.committed", "pipeline.batch.undone", "pipeline.batch.retried",
-        "pipeline.record.parked", "pipeline.drift.found", "pipeline.waiting", "pipeline.failed",
-        "pipeline.stopped"};
+        "pipeline.record.parked", "pipeline.drift.found", "pipeline.waiting", "pipeline.standby",
+        "pipeline.lease.taken", "pipeline.lease.lost", "pipeline.failed", "pipeline.stopped"};
     return names[static_cast<std::size_t>(moment)];
 }
 
@@ -48,7 +51,7 @@ enum class Moment {
 [[nodiscard]] constexpr bool is_warning(Moment moment) noexcept {
     return moment == Moment::checkpoint_unreadable || moment == Moment::checkpoint_unusable ||
            moment == Moment::drift_found || moment == Moment::record_parked ||
-           moment == Moment::pipeline_failed;
+           moment == Moment::lease_lost || moment == Moment::pipeline_failed;
 }
 
 /// One thing that happened to one pipeline. Never carries a value of a row.

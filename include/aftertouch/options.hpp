@@ -37,6 +37,9 @@ struct Options {
     Retry retry{}; ///< what comes of a handler that fails; at once stops
     std::optional<Retry> rebuild_retry{}; ///< the same while a rebuild runs, if it differs
     std::size_t dead_letters = 10'000;    ///< at most: where one more would come, it stops instead
+    std::chrono::milliseconds lease{0}; ///< where several processes run this pipeline: how long the
+                                        ///< others wait for one that is gone; 0: without a lease
+    std::string instance{};             ///< who this one is to the others, as a host's name
     Observer observer = log_warnings();
 };
 
@@ -54,6 +57,10 @@ struct Options {
     if (options.batch_bytes == 0) { refuse("batch_bytes is at least 1"); }
     if (options.poll_interval.count() <= 0) { refuse("poll_interval is at least a millisecond"); }
     if (options.dead_letters == 0) { refuse("dead_letters is at least 1"); }
+    if (options.lease.count() != 0 && (options.lease < std::chrono::milliseconds{100} ||
+                                          options.lease > std::chrono::hours{24})) {
+        refuse("lease is 100 ms to a day, or 0 for none");
+    }
     for (const Retry& retry : {options.retry, options.rebuild_retry.value_or(Retry{})}) {
         if (retry.attempts < 1) { refuse("retry.attempts is at least 1"); }
         if (retry.pause.count() < 0 || retry.longest_pause < retry.pause) {

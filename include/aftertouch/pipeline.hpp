@@ -122,7 +122,7 @@ public:
         if (is_inside()) { return; }
         const std::lock_guard guard{control_};
         wishes_.stop(); // a start() that was under way has taken it back
-        if (!thread_.joinable()) { return; }
+        if (!thread_.joinable()) { return runner_.give_back(); }
         runner_.wake();
         while (!board_.await_end(detail::Clock::now() + deadline)) {
             runner_.abort();
@@ -239,6 +239,7 @@ private:
 
     void follow() {
         while (advance() != Step::stop) {}
+        runner_.give_back();
         if (board_.state() != State::failed) { board_.set_state(State::stopped); }
         runner_.reporter().tell(Moment::stopped);
         board_.set_running(false);

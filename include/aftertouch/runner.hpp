@@ -15,6 +15,7 @@
 #include <aftertouch/cycle.hpp>
 #include <aftertouch/detail/batch_in_hand.hpp>
 #include <aftertouch/detail/board.hpp>
+#include <aftertouch/detail/lease_keeper.hpp>
 #include <aftertouch/detail/patience.hpp>
 #include <aftertouch/detail/reporter.hpp>
 #include <aftertouch/detail/session_holder.hpp>
@@ -47,6 +48,7 @@ public:
           reporter_{options_, board},
           tracker_{reporter_},
           batch_{std::move(source), std::move(handler), database, options_},
+          lease_{options_, board, reporter_, session_},
           waiting_{options_, board, reporter_, wishes, session_},
           patience_{options_} {}
 
@@ -66,19 +68,15 @@ public:
     [[nodiscard]] const Options& options() const noexcept { return options_; }
     [[nodiscard]] const Reporter& reporter() const noexcept { return reporter_; }
 
+    /// Nothing runs any more: lets another instance in.
+    void give_back() noexcept { lease_.give_back(); }
+
     /// \name On any thread
     /// @{
     void wake() { session_.wake(); }
     void abort() { session_.abort(); }
     void forget_abort() noexcept { session_.forget_abort(); }
-    void rewind(std::string position) {
-        if (board_.status().state == State::rebuilding) {
-            throw Error{Errc::invalid_argument,
-                "pipeline " + options_.name +
-                    " is rebuilding and hands over every record: rewind when that has ended"};
-        }
-        tracker_.wish_rewind(std::move(position));
-    }
+    void rewind(std::string position) { tracker_.wish_rewind(std::move(position)); }
     void look_at_letters() {
         batch_.look_at_letters();
         wake();
@@ -98,6 +96,7 @@ private:
     }
 
     [[nodiscard]] Happened do_step(Step step, Cycle& cycle) {
+        if (needs_lease(step)) { lease_.require(); }
         switch (step) {
             case Step::open: return open(cycle);
             case Step::start_over: return start_over(cycle);
@@ -117,12 +116,13 @@ private:
 
     Happened open(Cycle& cycle) {
         patience_.forget_verdict();
-        if (board_.state() != State::waiting) { reporter_.state(State::starting); }
+        if (!waiting_.is_on()) { reporter_.state(State::starting); }
         make_session();
         if (session_->bring_up()) {
             reporter_.tell(
                 Moment::installed, "capture " + capture_.name + " was installed or mended");
         }
+        lease_.take(database_, capture_, wishes_.stopping());
         batch_.prepare(*session_, capture_);
         const bool usable = tracker_.load(*session_);
         trouble_.refuse_lost_commit(tracker_.version());
@@ -226,6 +226,7 @@ private:
     }
 
     void back_off() {
+        if (lease_.is_others()) { return waiting_.for_lease(trouble_.message()); }
         const Verdict& verdict = patience_.verdict();
         if (!verdict.again) { return waiting_.for_database(trouble_.message()); }
         reporter_.retried(
@@ -243,10 +244,10 @@ private:
 
     void make_session() {
         if (session_) { return; }
-        session_.hold(
-            database_.open_session(session_request(options_.name, capture_, batch_.source().order(),
-                                       options_.skip_own_changes, options_.schema),
-                wishes_.stopping()));
+        SessionRequest request = session_request(options_.name, capture_, batch_.source().order(),
+            options_.skip_own_changes, options_.schema);
+        request.lease = lease_.request(capture_);
+        session_.hold(database_.open_session(request, wishes_.stopping()));
     }
 
     void count_attempt() {
@@ -276,10 +277,7 @@ private:
     }
 
     void show_state() const {
-        const State state = rebuild().running      ? State::rebuilding
-                            : tracker_.replaying() ? State::replaying
-                                                   : State::following;
-        reporter_.place(state, tracker_.position().text(), tracker_.attempts());
+        reporter_.place(tracker_.state(), tracker_.position().text(), tracker_.attempts());
     }
 
     B& database_;
@@ -291,6 +289,7 @@ private:
     SessionHolder<Session> session_;
     Tracker<Session> tracker_;
     BatchInHand<S, H, B> batch_;
+    LeaseKeeper<B> lease_;
     Waiting<Session> waiting_;
     Trouble trouble_;
     Patience patience_;

@@ -22,13 +22,14 @@ enum class State {
     replaying,  ///< handling what the log held when it started
     following,  ///< up to date, or on its way there
     waiting,    ///< the database is locked or gone for now; it tries again by itself
+    standby,    ///< another instance holds the lease
     paused,
     failed ///< stopped by an error; `errors()` has it
 };
 
 [[nodiscard]] constexpr std::string_view name(State state) noexcept {
     constexpr std::string_view names[] = {"stopped", "starting", "rebuilding", "replaying",
-        "following", "waiting", "paused", "failed"};
+        "following", "waiting", "standby", "paused", "failed"};
     return names[static_cast<std::size_t>(state)];
 }
 
@@ -76,6 +77,7 @@ struct Status {
     std::int64_t rebuilt = 0;
     std::int64_t failures = 0;
     std::int64_t dead_letters = 0; ///< set aside; 0 where the lag is missing
+    std::string lease_holder;      ///< who runs it as the lease says; empty without one
 };
 
 /// What waiting for a pipeline came to.

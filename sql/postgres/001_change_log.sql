@@ -43,6 +43,10 @@ CREATE TABLE aftertouch.checkpoint (pipeline text PRIMARY KEY, checkpoint text N
 -- to give them up: DELETE. With all letters of a record alike, its changes stay in order.
 CREATE TABLE aftertouch.dead_letter (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, pipeline text NOT NULL, record text NOT NULL, key text NOT NULL, operation text NOT NULL, change text NOT NULL, error text NOT NULL, attempts bigint NOT NULL, parked_at timestamp with time zone NOT NULL, released boolean NOT NULL DEFAULT false);
 
+-- Which instance may run a pipeline, and until when unless it renews. To let another one in:
+-- DELETE its row. Pipelines without a lease have none.
+CREATE TABLE aftertouch.lease (pipeline text PRIMARY KEY, holder text NOT NULL, until timestamp with time zone NOT NULL) WITH (fillfactor = 50);
+
 -- Which transactions were a pipeline's own, for pipelines that leave out what they change.
 CREATE TABLE aftertouch.own_change (xid xid8 NOT NULL, pipeline text NOT NULL);
 

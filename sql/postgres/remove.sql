@@ -39,6 +39,9 @@ DROP TABLE aftertouch.checkpoint;
 DROP TABLE aftertouch.dead_letter;
 
 -- It was the last capture.
+DROP TABLE aftertouch.lease;
+
+-- It was the last capture.
 DROP TABLE aftertouch.own_change;
 
 DROP FUNCTION aftertouch.log_is_pruned_by_delete();

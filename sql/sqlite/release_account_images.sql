@@ -36,6 +36,9 @@ UPDATE "main"."aftertouch_log" SET capture = NULL, k1 = NULL, k2 = NULL, k3 = NU
 -- The dead letters of its pipelines.
 DELETE FROM "main"."aftertouch_dead_letter" WHERE pipeline IN (SELECT pipeline FROM "main"."aftertouch_checkpoint" WHERE substr(checkpoint, 5, instr(substr(checkpoint, 5), ' ') - 1) = (SELECT m.log_id || '.' || c.incarnation FROM "main"."aftertouch_meta" AS m, "main"."aftertouch_capture" AS c WHERE c.id = 2));
 
+-- The leases of its pipelines.
+DELETE FROM "main"."aftertouch_lease" WHERE pipeline IN (SELECT pipeline FROM "main"."aftertouch_checkpoint" WHERE substr(checkpoint, 5, instr(substr(checkpoint, 5), ' ') - 1) = (SELECT m.log_id || '.' || c.incarnation FROM "main"."aftertouch_meta" AS m, "main"."aftertouch_capture" AS c WHERE c.id = 2));
+
 -- The checkpoints of its pipelines.
 DELETE FROM "main"."aftertouch_checkpoint" WHERE substr(checkpoint, 5, instr(substr(checkpoint, 5), ' ') - 1) = (SELECT m.log_id || '.' || c.incarnation FROM "main"."aftertouch_meta" AS m, "main"."aftertouch_capture" AS c WHERE c.id = 2);
 

@@ -36,5 +36,8 @@ DROP TABLE "main"."aftertouch_checkpoint";
 -- It was the last capture.
 DROP TABLE "main"."aftertouch_dead_letter";
 
+-- It was the last capture.
+DROP TABLE "main"."aftertouch_lease";
+
 COMMIT;
 

@@ -348,7 +348,7 @@ TEST_CASE("F3: a DBA releases by SQL, and a running pipeline notices", "[threads
     CHECK(pipeline.await_idle(30s) == at::Awaited::idle);
     REQUIRE(pipeline.dead_letters().size() == 1);
     broken = false;
-    shop.execute("UPDATE " + fixture::dead_letters() +
+    shop.execute("UPDATE " + fixture::own_table("dead_letter") +
                  " SET released = TRUE WHERE pipeline = 'copy' AND record = '1'");
     while (!pipeline.dead_letters().empty() && !pipeline.stopped()) {
         std::this_thread::sleep_for(5ms);
@@ -409,7 +409,7 @@ TEST_CASE("F3: a letter that is discarded while a handler runs takes no later to
             copy_rows(batch, tx);
             if (broken && !batch.ids().empty()) { throw std::runtime_error{"no"}; }
             if (batch.ids().size() == 1 && batch.ids().front() == 3) {
-                other.execute("DELETE FROM " + fixture::dead_letters());
+                other.execute("DELETE FROM " + fixture::own_table("dead_letter"));
             }
         },
         shop, parking()};
@@ -648,7 +648,7 @@ TEST_CASE("F3: what a DBA releases or discards counts at once") {
         pipeline.drain();
         REQUIRE(pipeline.dead_letters().size() == 1);
         target.refused.clear();
-        shop.execute("UPDATE " + fixture::dead_letters() +
+        shop.execute("UPDATE " + fixture::own_table("dead_letter") +
                      " SET released = TRUE WHERE pipeline = 'copy' AND record = '2'");
         change_order(shop, 2, 20);
         pipeline.drain();
@@ -665,7 +665,7 @@ TEST_CASE("F3: what a DBA releases or discards counts at once") {
         change_order(shop, 2, 21);
         pipeline.drain();
         target.refused.clear();
-        shop.execute("UPDATE " + fixture::dead_letters() + " SET released = TRUE WHERE id = $1",
+        shop.execute("UPDATE " + fixture::own_table("dead_letter") + " SET released = TRUE WHERE id = $1",
             pipeline.dead_letters()[1].id);
         pipeline.release(3); // nothing, but it looks
         pipeline.drain();
@@ -677,7 +677,7 @@ TEST_CASE("F3: what a DBA releases or discards counts at once") {
         pipeline.drain();
         add_order(shop, 2);
         pipeline.drain();
-        shop.execute("DELETE FROM " + fixture::dead_letters());
+        shop.execute("DELETE FROM " + fixture::own_table("dead_letter"));
         change_order(shop, 2, 20);
         pipeline.drain();
         CHECK(records(pipeline.dead_letters()) == Texts{"updated 2 1!"});
@@ -913,7 +913,7 @@ TEST_CASE("C7: an older installation gets its table of dead letters with the nex
     add_order(shop, 1);
     Diary diary;
     Pipeline{at::source<Order>(), diary.handler(), shop, quiet("copy")}.drain();
-    shop.execute("DROP TABLE " + fixture::dead_letters());
+    shop.execute("DROP TABLE " + fixture::own_table("dead_letter"));
     add_order(shop, 2);
     diary.clear();
     Pipeline pipeline{at::source<Order>(), diary.handler(), shop, quiet("copy")};

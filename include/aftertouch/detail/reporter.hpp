@@ -51,6 +51,9 @@ public:
     }
 
     void state(State state) const noexcept { board_.set_state(state); }
+    [[nodiscard]] bool is_rebuilding() const noexcept {
+        return board_.state() == State::rebuilding;
+    }
 
     void place(State state, std::string position, std::int64_t attempts) const {
         board_.update([&](Status& status) {

@@ -35,6 +35,11 @@ public:
         const std::lock_guard lock{mutex_};
         if (session_) { session_->interrupt(); }
     }
+    /// Says that the process of a handler at work is alive. *Threads*: any.
+    void keep_alive() {
+        const std::lock_guard lock{mutex_};
+        if (session_) { session_->keep_alive(); }
+    }
     void forget_abort() noexcept { aborted_ = false; }
     [[nodiscard]] bool aborted() const noexcept { return aborted_; }
 

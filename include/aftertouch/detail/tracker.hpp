@@ -14,6 +14,7 @@
 #include <aftertouch/detail/reporter.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/observer.hpp>
+#include <aftertouch/status.hpp>
 
 /// \file
 /// Where a pipeline stands: its checkpoint as it is committed, and how far it has read since.
@@ -34,7 +35,7 @@ public:
     [[nodiscard]] std::int64_t version() const noexcept { return version_; }
     /// Whether there is a checkpoint, or was one since this object exists: one that is gone has
     /// left something derived behind.
-    [[nodiscard]] bool is_known() const noexcept { return version_ != 0 || was_known_; }
+    [[nodiscard]] bool is_known() const noexcept { return was_known_; }
     /// How often the batch that comes next has failed.
     [[nodiscard]] std::int64_t attempts() const noexcept { return attempts_; }
     /// @}
@@ -63,6 +64,7 @@ public:
         if (!stored) { return false; }
         version_ = stored->version;
         attempts_ = stored->attempts;
+        if (stored->text == unbegun_checkpoint) { return false; }
         was_known_ = true;
         std::optional<Checkpoint> found = checkpoint_from(stored->text);
         const std::optional<Position> position =
@@ -115,8 +117,20 @@ public:
 
     void rebuild_begins() noexcept { replay_until_ = {}; }
 
-    /// Goes on from this place at the next `take_up_rewind`. *Threads*: any.
+    /// What a pipeline that gets on is doing.
+    [[nodiscard]] State state() const noexcept {
+        if (checkpoint_.rebuild.running) { return State::rebuilding; }
+        return replaying() ? State::replaying : State::following;
+    }
+
+    /// Goes on from this place at the next `take_up_rewind`. *Throws* `Error` (`invalid_argument`)
+    /// while a rebuild runs. *Threads*: any.
     void wish_rewind(std::string position) {
+        if (reporter_.is_rebuilding()) {
+            throw Error{Errc::invalid_argument,
+                "pipeline " + reporter_.name() +
+                    " is rebuilding and hands over every record: rewind when that has ended"};
+        }
         const std::lock_guard lock{wish_mutex_};
         wish_ = std::move(position);
     }

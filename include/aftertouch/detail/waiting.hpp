@@ -39,21 +39,29 @@ public:
     void for_news() {
         if (session_->wait(pace_.next_idle())) { pace_.hurry(); }
     }
+    /// Whether the last wait was for the database or a lease, and isn't over.
+    [[nodiscard]] bool is_on() const {
+        const State state = board_.state();
+        return state == State::waiting || state == State::standby;
+    }
     void while_paused() {
         reporter_.state(State::paused);
         session_->wait(options_.poll_interval);
     }
     /// For what passes by itself, as `why` says.
     void for_database(const std::string& why) {
-        if (board_.state() != State::waiting) {
-            reporter_.state(State::waiting);
-            reporter_.tell(Moment::waiting, why);
-        }
+        say(State::waiting, Moment::waiting, why);
         if (session_) {
             session_->wait(pace_.next_trouble());
         } else {
             std::this_thread::sleep_for(Pace::shortest_trouble);
         }
+    }
+    /// For a lease that another one holds, as `why` says.
+    void for_lease(const std::string& why) {
+        say(State::standby, Moment::standby, why);
+        const Pace::Delay step = std::max<Pace::Delay>(options_.lease / 8, Pace::shortest_trouble);
+        session_->wait(std::min(step, Pace::longest_trouble));
     }
     /// All of `pause`, unless the pipeline is to stop.
     void for_retry(Clock::duration pause) const {
@@ -66,6 +74,13 @@ public:
     }
 
 private:
+    // Once, not at each look.
+    void say(State state, Moment moment, const std::string& why) const {
+        if (board_.state() == state) { return; }
+        reporter_.state(state);
+        reporter_.tell(moment, why);
+    }
+
     const Options& options_;
     Board& board_;
     const Reporter& reporter_;

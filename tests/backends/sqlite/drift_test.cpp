@@ -56,7 +56,8 @@ TEST_CASE("C7: verify changes nothing and names every difference") {
         "install the capture; aftertouch_log is missing: install the capture; aftertouch_capture "
         "is "
         "missing: install the capture; aftertouch_checkpoint is missing: install the capture; "
-        "aftertouch_dead_letter is missing: install the capture; "
+        "aftertouch_dead_letter is missing: install the capture; aftertouch_lease is missing: "
+        "install the capture; "
         "capture t_images isn't installed: install it; aftertouch_image_1 is missing: install the "
         "capture; trigger aftertouch_t_images_insert_guard is missing: install the capture "
         "again; ");

@@ -19,6 +19,7 @@
 #include <aftertouch/detail/refusals.hpp>
 #include <aftertouch/postgres/dialect.hpp>
 #include <aftertouch/postgres/lag.hpp>
+#include <aftertouch/postgres/lease.hpp>
 #include <aftertouch/postgres/position.hpp>
 #include <aftertouch/postgres/prepared.hpp>
 #include <aftertouch/postgres/schema.hpp>
@@ -56,6 +57,7 @@ struct Engine {
 class Database : public DatabaseCalls<Database, Engine> {
 public:
     using Session = postgres::Session;
+    using Lease = postgres::Lease;
 
     /// Connects. *Throws* `Error` (`connection_lost`, `database`), never with a secret in it.
     explicit Database(Parameters parameters, Options options = {})
@@ -93,6 +95,12 @@ public:
         const SessionRequest& request, const std::atomic<bool>& stopping) {
         return std::make_unique<Session>(
             std::make_unique<Connection>(parameters_, options_), request, wakers_, stopping);
+    }
+
+    [[nodiscard]] std::unique_ptr<Lease> open_lease(
+        const LeaseRequest& request, const std::atomic<bool>&) {
+        return std::make_unique<Lease>(
+            std::make_unique<Connection>(parameters_, options_), request);
     }
 
     [[nodiscard]] Lag lag(const Capture& capture, std::string_view position) {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <aftertouch/backend.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/postgres/connection.hpp>
 #include <aftertouch/postgres/statement.hpp>
@@ -47,14 +49,27 @@ public:
     [[nodiscard]] bool sessionless() const noexcept { return sessionless_; }
     /// What a transaction needs then behind its BEGIN.
     [[nodiscard]] const std::string& local_settings() const noexcept { return local_settings_; }
-    /// Whether a statement since `forget_conflict` met a conflict with others, and `thrown` is that
-    /// error, or the transaction has failed by it.
-    [[nodiscard]] bool in_conflict(const Error* thrown) const noexcept {
+    /// A conflict where a statement since `forget_conflict` met one, and `thrown` is that error, or
+    /// the transaction has failed by it.
+    [[nodiscard]] Excuse excuse(const Error* thrown) const noexcept {
+        if (handle_.lost()) { return Excuse::lost; }
         const bool has_failed = PQtransactionStatus(handle_.get()) == PQTRANS_INERROR;
-        return (met_conflict_ && thrown != nullptr && is_conflict(*thrown)) ||
-               (failed_by_conflict_ && has_failed);
+        const bool met = (met_conflict_ && thrown != nullptr && is_conflict(*thrown)) ||
+                         (failed_by_conflict_ && has_failed);
+        return met ? Excuse::conflict : Excuse::none;
     }
     void forget_conflict() noexcept { met_conflict_ = failed_by_conflict_ = false; }
+
+    /// From here on the server ends the session if the client of an open transaction is silent for
+    /// longer; 0: as the server has it.
+    void limit_silence(std::chrono::milliseconds longest) {
+        if (longest.count() == 0) { return; }
+        longest_silence_ = longest;
+        local_settings_ = settings(true);
+        if (!sessionless_) { simple(settings(false)); }
+    }
+    /// Breaks the silence: a statement that does nothing.
+    void say_something() noexcept { detail::ResultPointer{PQexec(handle_.get(), "")}; }
 
     /// Connects again; nothing of the old connection is left.
     void reconnect() {
@@ -118,7 +133,11 @@ private:
     void set_up() {
         sessionless_ = !options_.prepare || simple("SELECT pg_backend_pid()").number(0, 0) !=
                                                 PQbackendPID(handle_.get());
-        if (!sessionless_) { simple(settings_sql(false, options_.lock_timeout)); }
+        if (!sessionless_) { simple(settings(false)); }
+    }
+
+    [[nodiscard]] std::string settings(bool local) const {
+        return settings_sql(local, options_.lock_timeout, longest_silence_);
     }
 
     // ------------------------------------------------------------------------------ what is sent
@@ -265,7 +284,8 @@ private:
     bool sessionless_ = false;
     bool met_conflict_ = false;
     bool failed_by_conflict_ = false;
-    std::string local_settings_ = settings_sql(true, options_.lock_timeout);
+    std::chrono::milliseconds longest_silence_{0};
+    std::string local_settings_ = settings(true);
     StatementNames names_;
     Arguments arguments_;          // of the statement in hand
     std::vector<Arguments> flush_; // of those that go together

@@ -81,6 +81,12 @@ inline constexpr std::string_view log_guard = "log_is_pruned_by_delete";
             "to give them up: DELETE. With all letters of a record alike, its changes stay in "
             "order.",
             false},
+        {"aftertouch.lease",
+            {"CREATE TABLE aftertouch.lease (pipeline text PRIMARY KEY, holder text NOT NULL, "
+             "until timestamp with time zone NOT NULL) WITH (fillfactor = 50)"},
+            "Which instance may run a pipeline, and until when unless it renews. To let another "
+            "one in:\nDELETE its row. Pipelines without a lease have none.",
+            false},
         {"aftertouch.own_change",
             {"CREATE TABLE aftertouch.own_change (xid xid8 NOT NULL, pipeline text NOT NULL)",
                 "CREATE INDEX own_change_xid ON aftertouch.own_change (xid)",

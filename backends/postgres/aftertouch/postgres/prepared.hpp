@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include <aftertouch/backend.hpp>
 #include <aftertouch/dml.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/postgres/connection.hpp>
@@ -24,7 +28,7 @@ namespace aftertouch::postgres {
 
 /// A connection and the transaction on it.
 ///
-/// *Threads*: one at a time, but for `cancel` of its handle.
+/// *Threads*: one at a time, but for `ping`, and `cancel` of its handle.
 class Connection {
 public:
     Connection(Parameters parameters, const Options& options)
@@ -76,7 +80,6 @@ public:
     }
     /// Leaves out what was to go in front of the next statement.
     void forget_beginning() noexcept { beginning_.clear(); }
-    /// Sends it now.
     void send_beginning() {
         if (!beginning_.empty()) { static_cast<void>(ask_together({})); }
     }
@@ -87,6 +90,7 @@ public:
     }
     /// Ends a transaction if one is open, whatever its state.
     void roll_back() noexcept {
+        const auto turn = take_turn();
         beginning_.clear();
         if (handle().lost() || handle().idle()) { return; }
         try {
@@ -95,21 +99,41 @@ public:
             // Whether it is over is what counts: the connection is gone, or says so next.
         }
     }
-    /// Whether the transaction that was begun last met a conflict with others, and `thrown` is that
-    /// error, or the transaction has failed by it.
-    [[nodiscard]] bool in_conflict(const Error* thrown) const noexcept {
-        return exchange_.in_conflict(thrown);
+    /// What excuses an error, `thrown` if it is one of the library's, since the transaction that
+    /// was begun last.
+    [[nodiscard]] Excuse excuse(const Error* thrown) const noexcept {
+        const auto turn = take_turn();
+        return exchange_.excuse(thrown);
     }
     [[nodiscard]] bool in_transaction() const noexcept {
+        const auto turn = take_turn();
         return handle().in_transaction() || (handle().idle() && !beginning_.empty());
     }
     /// While this is on, a statement outside of a transaction is refused: what is written behind a
     /// COMMIT of the caller's would stay although its batch fails (K1).
-    void require_transaction(bool required) noexcept { transaction_required_ = required; }
+    void require_transaction(bool required) noexcept {
+        const auto turn = take_turn();
+        transaction_required_ = required;
+        if (!required) { pings_ = false; }
+    }
+
+    /// Lets `ping` in until the transaction isn't required any more. Others use the handle in a
+    /// turn.
+    void allow_pings() noexcept { pings_ = true; }
+    [[nodiscard]] std::unique_lock<std::recursive_mutex> take_turn() const {
+        return std::unique_lock{turn_};
+    }
+    /// Tells the server that the client is alive, if the transaction waits for it. *Threads*: any.
+    void ping() noexcept {
+        const std::unique_lock turn{turn_, std::try_to_lock};
+        if (turn && pings_ && !native_ && handle().in_transaction()) { exchange_.say_something(); }
+    }
+    void limit_silence(std::chrono::milliseconds longest) { exchange_.limit_silence(longest); }
 
     /// Runs one statement.
     template <class Values>
     [[nodiscard]] Answer ask(std::string_view sql, const Values& values) {
+        const auto turn = take_turn();
         require_order();
         send_beginning();
         ++asked_;
@@ -120,6 +144,7 @@ public:
     /// Runs statements of the library's own in one flush: where one fails, the server skips those
     /// behind it. *Throws* what the first that failed says.
     [[nodiscard]] std::vector<Answer> ask_together(const std::vector<Request>& requests) {
+        const auto turn = take_turn();
         require_order();
         ++asked_;
         std::vector<Request> all = std::exchange(beginning_, {});
@@ -146,6 +171,7 @@ public:
     /// many rows all of them wrote. *Throws* what the first that failed says; none behind it is
     /// run.
     std::int64_t run_rows(std::string_view sql, std::span<const Value> values, std::size_t width) {
+        const auto turn = take_turn();
         require_order();
         send_beginning(); // apart: a value may be refused before anything is sent
         std::vector<Request> requests;
@@ -204,6 +230,7 @@ public:
     /// the settings that values are read with.
     template <class Values>
     [[nodiscard]] Answer ask_alone(std::string_view sql, const Values& values) {
+        const auto turn = take_turn();
         if (!sessionless() || !handle().idle() || transaction_required_) {
             return ask(sql, values);
         }
@@ -221,6 +248,7 @@ public:
     /// Runs every statement of `sql`, none of which has parameters; says how many rows the last one
     /// wrote.
     std::int64_t run_all(std::string_view sql) {
+        const auto turn = take_turn();
         require_order();
         send_beginning();
         ++asked_;
@@ -229,6 +257,7 @@ public:
 
     /// libpq's own handle, for a caller who does with it what isn't known here.
     [[nodiscard]] PGconn* native() {
+        const auto turn = take_turn();
         send_beginning();
         ++asked_;
         native_ = true;
@@ -262,6 +291,8 @@ private:
     std::vector<Request> beginning_; // goes in front of the next statement
     std::uint64_t asked_ = 0;
     bool native_ = false; // the handle was given away
+    mutable std::recursive_mutex turn_;
+    std::atomic<bool> pings_{false};
     bool wrote_ = false;
     bool transaction_required_ = false;
 };

@@ -171,6 +171,15 @@ private:
             "SELECT 1 FROM aftertouch.capture WHERE id <> $1::integer LIMIT 1", std::to_string(id));
     }
 
+    // An array of their oids; what depends on one of them goes with it.
+    [[nodiscard]] static std::string own_relations() {
+        std::string oids = "ARRAY[0";
+        for (const OwnTable& table : own_tables()) {
+            oids += ", coalesce(to_regclass('" + table.name + "')::oid, 0)";
+        }
+        return oids + "]::oid[]";
+    }
+
     static void add_removal_of_tables(Script& script, Catalog& catalog) {
         for (const OwnTable& table : own_tables()) {
             if (catalog.exists(table.name)) {
@@ -181,12 +190,15 @@ private:
             script.add({}, "DROP FUNCTION aftertouch." + std::string{log_guard} + "()");
         }
         const auto others = catalog.word(
-            "SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace('aftertouch') AND relkind "
-            "IN ('r', 'p', 'v', 'm', 'f', 'c', 'S') AND relname NOT IN ('meta', 'log', 'capture', "
-            "'checkpoint', 'dead_letter', 'dead_letter_id_seq', 'own_change', 'log_seq_seq') UNION "
-            "ALL SELECT 1 FROM pg_proc WHERE "
-            "pronamespace = to_regnamespace('aftertouch') AND proname !~ '^capture_[0-9]+_' AND "
-            "proname <> $1 LIMIT 1",
+            "SELECT 1 FROM pg_class AS c WHERE relnamespace = to_regnamespace('aftertouch') AND "
+            "relkind IN ('r', 'p', 'v', 'm', 'f', 'c', 'S') AND c.oid <> ALL (" +
+                own_relations() +
+                ") AND NOT EXISTS (SELECT 1 FROM pg_depend WHERE objid = c.oid AND refobjid = ANY "
+                "(" +
+                own_relations() +
+                ")) UNION ALL SELECT 1 FROM pg_proc WHERE pronamespace = "
+                "to_regnamespace('aftertouch') AND proname !~ '^capture_[0-9]+_' AND proname <> $1 "
+                "LIMIT 1",
             log_guard);
         if (!others) { script.add({}, "DROP SCHEMA aftertouch"); }
     }
@@ -199,10 +211,12 @@ private:
             "to_hex(s.system_identifier) || '.' || c.incarnation FROM aftertouch.meta AS m, "
             "aftertouch.capture AS c, pg_control_system() AS s WHERE c.id = " +
             id + ")";
-        if (planner().catalog().exists("aftertouch.dead_letter")) {
-            script.add("The dead letters of its pipelines.",
-                "DELETE FROM aftertouch.dead_letter WHERE pipeline IN (SELECT pipeline FROM "
-                "aftertouch.checkpoint" +
+        for (const auto& [what, table] : {std::pair{"The dead letters", "aftertouch.dead_letter"},
+                 {"The leases", "aftertouch.lease"}}) {
+            if (!planner().catalog().exists(table)) { continue; }
+            script.add(std::string{what} + " of its pipelines.",
+                std::string{"DELETE FROM "} + table +
+                    " WHERE pipeline IN (SELECT pipeline FROM aftertouch.checkpoint" +
                     of_its_pipelines + ")");
         }
         script.add("The checkpoints of its pipelines.",

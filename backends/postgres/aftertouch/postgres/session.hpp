@@ -20,6 +20,7 @@
 #include <aftertouch/error.hpp>
 #include <aftertouch/postgres/change_log.hpp>
 #include <aftertouch/postgres/drift_watch.hpp>
+#include <aftertouch/postgres/lease.hpp>
 #include <aftertouch/postgres/log_requirements.hpp>
 #include <aftertouch/postgres/position.hpp>
 #include <aftertouch/postgres/prepared.hpp>
@@ -52,6 +53,7 @@ public:
           manager_{*connection_, request_.capture},
           watch_{manager_, request_.schema},
           store_{*connection_, request_.pipeline} {
+        connection_->limit_silence(longest_silence(request_.lease));
         wakers_.add(waker_);
     }
     Session(const Session&) = delete;
@@ -101,7 +103,6 @@ public:
         connection_->begin_with_next("BEGIN ISOLATION LEVEL READ COMMITTED");
         connection_->require_transaction(true);
         log_->begin_batch();
-        read_ = false;
         seen_.reset();
     }
 
@@ -166,16 +167,17 @@ public:
             "SELECT set_config('aftertouch.batch', $1, true)", {Value{Cell::text(batch_)}});
         if (connection_->is_given_away()) { connection_->send_beginning(); }
         asked_ = connection_->asked();
+        connection_->allow_pings();
         return transaction_;
     }
     [[nodiscard]] Excuse excuse(const Error* thrown) const noexcept {
-        if (connection_->handle().lost()) { return Excuse::lost; }
-        return connection_->in_conflict(thrown) ? Excuse::conflict : Excuse::none;
+        return connection_->excuse(thrown);
     }
 
     // A setting says which transaction it is; it goes with the first statement of those who could
     // end it.
     [[nodiscard]] bool intact() {
+        const auto turn = connection_->take_turn();
         if (!connection_->in_transaction()) { return false; }
         if (connection_->asked() == asked_) {
             if (connection_->handle().in_transaction()) { connection_->forget_beginning(); }
@@ -223,6 +225,7 @@ public:
         if (connection_->handle().idle()) { store_.count_attempt(version); }
     }
 
+    void keep_alive() noexcept { connection_->ping(); }
     void wake() noexcept { waker_.notify(); }
     void interrupt() noexcept { connection_->handle().cancel(); }
     bool wait(std::chrono::microseconds timeout) {

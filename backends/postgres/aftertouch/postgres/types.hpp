@@ -88,8 +88,10 @@ inline constexpr Setting settings[] = {{"datestyle", "ISO, YMD"}, {"timezone", "
     {"intervalstyle", "postgres"}, {"bytea_output", "hex"}, {"extra_float_digits", "1"},
     {"lc_monetary", "C"}};
 
-/// One statement that sets them, and how long a lock is waited for; with `local` for a transaction.
-[[nodiscard]] inline std::string settings_sql(bool local, std::chrono::milliseconds lock_timeout) {
+/// One statement that sets them, how long a lock is waited for, and how long a client of an open
+/// transaction may be silent (0: as the server has it); with `local` for a transaction.
+[[nodiscard]] inline std::string settings_sql(
+    bool local, std::chrono::milliseconds lock_timeout, std::chrono::milliseconds longest_silence) {
     std::string sql = "SELECT ";
     const auto set = [&](std::string_view name, std::string_view value) {
         sql.append("set_config('").append(name).append("', '").append(value);
@@ -100,6 +102,10 @@ inline constexpr Setting settings[] = {{"datestyle", "ISO, YMD"}, {"timezone", "
         sql += ", ";
     }
     set("lock_timeout", std::to_string(lock_timeout.count()));
+    if (longest_silence.count() != 0) {
+        sql += ", ";
+        set("idle_in_transaction_session_timeout", std::to_string(longest_silence.count()));
+    }
     return sql;
 }
 

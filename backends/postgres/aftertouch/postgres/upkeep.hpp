@@ -18,14 +18,17 @@ inline constexpr std::string_view status =
     "AS place, split_part(checkpoint, ' ', 5) AS rebuild FROM aftertouch.checkpoint),\n  seen AS "
     "(SELECT *, CASE WHEN place ~ '^[1-9][0-9]*-[1-9][0-9]*-[0-9,]*_' THEN "
     "replace(split_part(place, '_', 1), '-', ':')::pg_snapshot END AS snapshot FROM word)\nSELECT "
-    "p.pipeline, c.name AS capture,\n  CASE WHEN p.rebuild <> '' THEN 'rebuilding' ELSE "
+    "p.pipeline, c.name AS capture,\n  CASE WHEN p.place = '' THEN 'starting' WHEN p.rebuild <> '' "
+    "THEN 'rebuilding' ELSE "
     "'following' END AS state, p.place AS position,\n  (SELECT coalesce(sum(coalesce(l.keys, 1)), "
     "0) FROM aftertouch.log AS l WHERE l.capture = c.id AND NOT pg_visible_in_snapshot(l.xid, "
     "p.snapshot)) AS lag_records,\n  (SELECT coalesce(round(extract(epoch FROM clock_timestamp() - "
     "min(l.at)), 3), 0) FROM aftertouch.log AS l WHERE l.capture = c.id AND NOT "
     "pg_visible_in_snapshot(l.xid, p.snapshot)) AS lag_seconds,\n  nullif(substr(p.rebuild, 2), "
-    "'') AS rebuild_done_of_total, p.attempts AS failed_attempts, p.at AS written\nFROM seen AS p "
-    "CROSS JOIN aftertouch.meta AS m LEFT JOIN aftertouch.capture AS c ON split_part(p.log, '.', "
+    "'') AS rebuild_done_of_total, p.attempts AS failed_attempts, p.at AS written,\n  e.holder AS "
+    "lease_holder, e.until AS lease_until\nFROM seen AS p LEFT JOIN aftertouch.lease AS e ON "
+    "e.pipeline = p.pipeline CROSS JOIN aftertouch.meta AS m LEFT JOIN aftertouch.capture AS c ON "
+    "split_part(p.log, '.', "
     "1) = m.log_id AND split_part(p.log, '.', 3) = c.incarnation\nORDER BY p.pipeline";
 
 /// The transactions that have written and are still open, the oldest first. In every database of

@@ -21,6 +21,7 @@
 #include <aftertouch/database.hpp>
 #include <aftertouch/detail/fair_mutex.hpp>
 #include <aftertouch/detail/refusals.hpp>
+#include <aftertouch/sqlite/lease.hpp>
 #include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/schema.hpp>
 #include <aftertouch/sqlite/session.hpp>
@@ -61,6 +62,7 @@ class Database : public DatabaseCalls<Database, Engine> {
 
 public:
     using Session = sqlite::Session;
+    using Lease = sqlite::Lease;
 
     /// Opens `path`, creating the file if there is none. ":memory:" is a database of this object
     /// alone.
@@ -87,10 +89,11 @@ public:
     /// @{
     [[nodiscard]] std::unique_ptr<Session> open_session(
         const SessionRequest& request, const std::atomic<bool>& stopping) {
-        SessionConnection connection{
-            connection_, shared_, shared_ ? mutex_ : batches_, options_.busy_timeout};
-        if (!shared_) { connection.connection = std::make_shared<Connection>(path_, options_); }
-        return std::make_unique<Session>(std::move(connection), request, wakers_, stopping);
+        return std::make_unique<Session>(connect(), request, wakers_, stopping);
+    }
+    [[nodiscard]] std::unique_ptr<Lease> open_lease(
+        const LeaseRequest& request, const std::atomic<bool>& stopping) {
+        return std::make_unique<Lease>(connect(), request, stopping);
     }
 
     [[nodiscard]] Lag lag(const Capture& capture, std::string_view position) {
@@ -164,6 +167,14 @@ private:
 
     explicit Database(sqlite3* borrowed)
         : connection_{std::make_shared<Connection>(borrowed)}, shared_{true} {}
+
+    // A connection of its own where the database is a file.
+    [[nodiscard]] SessionConnection connect() {
+        SessionConnection connection{
+            connection_, shared_, shared_ ? mutex_ : batches_, options_.busy_timeout};
+        if (!shared_) { connection.connection = std::make_shared<Connection>(path_, options_); }
+        return connection;
+    }
 
     // Wakes the pipelines if something was written.
     struct NotifyAfter {

@@ -236,7 +236,8 @@ inline constexpr std::int64_t follow_up_rows = 20'000;
            "),\n  place AS (SELECT *, substr(rest, 1, instr(rest, ' ') - 1) AS log, substr(rest, "
            "instr(rest, ' ') + 1) AS tail "
            "FROM word)\nSELECT p.pipeline, c.name AS capture,\n"
-           "  CASE WHEN p.tail LIKE '% r%' THEN 'rebuilding' ELSE 'following' END AS state,\n"
+           "  CASE WHEN p.rest = '' THEN 'starting' WHEN p.tail LIKE '% r%' THEN 'rebuilding' ELSE "
+           "'following' END AS state,\n"
            "  CAST(p.tail AS INTEGER) AS position,\n"
            "  (SELECT count(*) FROM " +
            log +
@@ -247,8 +248,9 @@ inline constexpr std::int64_t follow_up_rows = 20'000;
            "  CASE WHEN p.tail LIKE '% r%' THEN substr(p.tail, instr(p.tail, ' r') + 2, "
            "instr(substr(p.tail || ' ', instr(p.tail, "
            "' r') + 1), ' ') - 2) END AS rebuild_done_of_total,\n"
-           "  p.attempts AS failed_attempts, datetime(p.at) AS written\nFROM place AS p LEFT "
-           "JOIN " +
+           "  p.attempts AS failed_attempts, datetime(p.at) AS written,\n  l.holder AS "
+           "lease_holder, datetime(l.until) AS lease_until\nFROM place AS p LEFT JOIN " +
+           own(schema, "lease") + " AS l ON l.pipeline = p.pipeline LEFT JOIN " +
            own(schema, "capture") + " AS c ON p.log = (SELECT log_id FROM " + own(schema, "meta") +
            ") || '.' || c.incarnation\nORDER BY p.pipeline";
 }

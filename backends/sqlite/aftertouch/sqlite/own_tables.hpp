@@ -33,7 +33,7 @@ struct SchemaObject {
             "CREATE TABLE \"aftertouch_meta\" (log_id TEXT NOT NULL, layout INTEGER NOT NULL, "
             "pruned_through INTEGER NOT NULL)",
             "One row: which log this is, and how far it has been pruned.\n"
-            "Undo: DROP TABLE, together with the other four."},
+            "Undo: DROP TABLE, together with the other five."},
         {"table", "aftertouch_log",
             "CREATE TABLE \"aftertouch_log\" (seq INTEGER PRIMARY KEY AUTOINCREMENT, capture, "
             "operation, at, origin, " +
@@ -64,6 +64,13 @@ struct SchemaObject {
             "...;\n"
             "to give them up: DELETE. With all letters of a record alike, its changes stay in "
             "order.",
+            false},
+        {"table", "aftertouch_lease",
+            "CREATE TABLE \"aftertouch_lease\" (pipeline TEXT PRIMARY KEY NOT NULL, holder TEXT "
+            "NOT "
+            "NULL, until REAL NOT NULL)",
+            "Which instance may run a pipeline, and until when, as julianday tells it, unless it\n"
+            "renews. To let another one in: DELETE its row. Pipelines without a lease have none.",
             false},
     };
 }

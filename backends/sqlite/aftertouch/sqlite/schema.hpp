@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <aftertouch/capture.hpp>
@@ -183,11 +184,12 @@ private:
             "c.incarnation FROM " +
             planner.own("meta") + " AS m, " + planner.own("capture") + " AS c WHERE c.id = " + id +
             ')';
-        if (planner.has_table("aftertouch_dead_letter")) {
-            script.add("The dead letters of its pipelines.",
-                "DELETE FROM " + planner.own("dead_letter") +
-                    " WHERE pipeline IN (SELECT pipeline FROM " + planner.own("checkpoint") +
-                    of_its_pipelines + ')');
+        for (const auto& [what, table] :
+            {std::pair{"The dead letters", "dead_letter"}, {"The leases", "lease"}}) {
+            if (!planner.has_table(std::string{"aftertouch_"} + table)) { continue; }
+            script.add(std::string{what} + " of its pipelines.",
+                "DELETE FROM " + planner.own(table) + " WHERE pipeline IN (SELECT pipeline FROM " +
+                    planner.own("checkpoint") + of_its_pipelines + ')');
         }
         script.add("The checkpoints of its pipelines.",
             "DELETE FROM " + planner.own("checkpoint") + of_its_pipelines);

@@ -20,9 +20,11 @@
 #include <aftertouch/detail/refusals.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/sqlite/change_log.hpp>
+#include <aftertouch/sqlite/lease.hpp>
 #include <aftertouch/sqlite/lock_wait.hpp>
 #include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/schema.hpp>
+#include <aftertouch/sqlite/session_connection.hpp>
 #include <aftertouch/sqlite/snapshot.hpp>
 #include <aftertouch/sqlite/store.hpp>
 #include <aftertouch/sqlite/wake.hpp>
@@ -32,16 +34,6 @@
 /// A pipeline's connection: its log, its source, its checkpoint, and the transaction of its batch.
 
 namespace aftertouch::sqlite {
-
-/// The connection that a session works on: its own, or one that it shares.
-struct SessionConnection {
-    std::shared_ptr<Connection> connection;
-    bool shared = false;
-    /// Of the shared connection; of batches that wait for the file's one write lock otherwise, so
-    /// that a Database's pipelines have it in turn.
-    std::shared_ptr<aftertouch::detail::FairMutex> mutex;
-    std::chrono::milliseconds busy_timeout{5000};
-};
 
 /// One pipeline on one SQLite database.
 ///
@@ -68,6 +60,7 @@ public:
           store_{*connection_, schema_, request_.pipeline},
           waker_{shared_ ? std::string{} : connection_->handle().file(schema_)} {
         if (!shared_) { lock_wait_.emplace(handle(), connection.busy_timeout, stopping); }
+        if (!request_.lease.holder.empty()) { lease_.emplace(*connection_, request_.lease); }
         wakers_.add(waker_);
     }
     Session(const Session&) = delete;
@@ -142,6 +135,7 @@ public:
         // one.
         connection_->run("SAVEPOINT aftertouch_batch");
         connection_->require_transaction(true);
+        if (lease_) { lease_->require(); }
     }
 
     [[nodiscard]] std::vector<Difference> drift() {
@@ -202,7 +196,10 @@ public:
         connection_->run(dialect::mark_own(schema_),
             std::array{Cell::text(request_.pipeline), Cell::integer(since.seq)});
     }
-    void store(std::string_view text, std::int64_t version) { store_.store(text, version); }
+    void store(std::string_view text, std::int64_t version) {
+        store_.store(text, version);
+        if (lease_) { lease_->require(); } // the batch may have taken long
+    }
 
     void commit() {
         connection_->commit();
@@ -222,6 +219,7 @@ public:
         if (!connection_->handle().in_transaction()) { store_.count_attempt(version); }
     }
 
+    void keep_alive() noexcept {} // nobody ends another one's batch here
     void wake() noexcept { waker_.notify(); }
     void interrupt() noexcept {
         // What runs on a shared connection outside of a batch is the application's.
@@ -286,6 +284,7 @@ private:
     SchemaManager manager_;
     std::string schema_;
     CheckpointStore store_;
+    std::optional<LeaseRow> lease_;
     Waker waker_;
     InstalledCapture installed_;
     std::vector<KeyFold> folds_;

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <aftertouch/capture.hpp>
+#include <aftertouch/detail/board.hpp>
+#include <aftertouch/detail/digits.hpp>
+#include <aftertouch/detail/reporter.hpp>
+#include <aftertouch/detail/session_holder.hpp>
+#include <aftertouch/error.hpp>
+#include <aftertouch/lease.hpp>
+#include <aftertouch/observer.hpp>
+#include <aftertouch/options.hpp>
+
+/// \file
+/// Holds the lease of one pipeline: takes it, renews it beside the batches, gives it back (L1).
+
+namespace aftertouch::detail {
+
+/// A name that no other holder has.
+[[nodiscard]] inline std::string holder_name(const std::string& instance) {
+    std::random_device random;
+    std::string name = instance.empty() ? instance : instance + ' ';
+    for (int i = 0; i < 16; ++i) { name += "0123456789abcdef"[random() % 16]; }
+    return name;
+}
+
+/// *Threads*: the pipeline's own; it has one more for the renewals.
+template <class B>
+class LeaseKeeper {
+public:
+    using Session = typename B::Session;
+
+    LeaseKeeper(const Options& options, Board& board, const Reporter& reporter,
+        SessionHolder<Session>& session)
+        : options_{options}, board_{board}, reporter_{reporter}, session_{session} {
+        if (is_wanted()) { holder_ = holder_name(options.instance); }
+    }
+    LeaseKeeper(const LeaseKeeper&) = delete;
+    LeaseKeeper& operator=(const LeaseKeeper&) = delete;
+    ~LeaseKeeper() { give_back(); }
+
+    /// What is asked for; without a holder for a pipeline that runs without a lease.
+    [[nodiscard]] LeaseRequest request(const Capture& capture) const {
+        return {options_.name, capture, holder_, options_.lease};
+    }
+    /// Whether another one holds it, as `take` has found.
+    [[nodiscard]] bool is_others() const noexcept { return is_others_; }
+
+    /// Takes the lease, or makes sure of it. *Throws* `Error` (`busy`) while another one holds it.
+    void take(B& database, const Capture& capture, const std::atomic<bool>& stopping) {
+        if (!is_wanted()) { return; }
+        const bool had = held_;
+        const LeaseAnswer answer = ask(database, capture, stopping);
+        const bool lost = lost_.exchange(false);
+        if (lost) {
+            session_.forget_abort(); // it was for the handler
+            reporter_.tell(Moment::lease_lost,
+                "another instance has taken the lease over: what was in hand isn't committed");
+        }
+        is_others_ = !answer.held;
+        board_.update(
+            [&](Status& status) { status.lease_holder = answer.held ? holder_ : answer.holder; });
+        if (!answer.held) {
+            throw Error{Errc::busy, "pipeline " + options_.name + " is run by " + answer.holder +
+                                        ", whose lease ends at " + answer.until +
+                                        " unless it is renewed: this instance waits for it"};
+        }
+        if (!had || lost) { reporter_.tell(Moment::lease_taken, "as " + holder_); }
+        if (!thread_.joinable()) {
+            thread_ = std::thread{[this] { keep(); }};
+        }
+    }
+
+    /// *Throws* `Error` (`fenced`) once a renewal has shown that another one holds it.
+    void require() const {
+        if (!lost_) { return; }
+        throw Error{Errc::fenced, "pipeline " + options_.name + " has lost its lease"};
+    }
+
+    /// Lets another one in at once, if the database can be told; else when the lease ends.
+    void give_back() noexcept {
+        if (thread_.joinable()) {
+            {
+                const std::lock_guard lock{mutex_};
+                ending_ = true;
+            }
+            changed_.notify_all();
+            thread_.join();
+            ending_ = false;
+        }
+        if (held_.exchange(false)) {
+            try {
+                lease_->give_back();
+            } catch (...) {
+                // Then it ends by itself.
+            }
+        }
+        lease_.reset();
+        lost_ = false;
+    }
+
+private:
+    [[nodiscard]] bool is_wanted() const noexcept { return options_.lease.count() > 0; }
+
+    [[nodiscard]] LeaseAnswer ask(
+        B& database, const Capture& capture, const std::atomic<bool>& stopping) {
+        const std::lock_guard turn{turn_};
+        if (!lease_) { lease_ = database.open_lease(request(capture), stopping); }
+        if (held_) {
+            if (lease_->renew()) { return {.held = true}; }
+            held_ = false;
+            lost_ = true;
+        }
+        LeaseAnswer answer = lease_->take();
+        held_ = answer.held;
+        return answer;
+    }
+
+    // ------------------------------------------------------------------ on the renewals' thread
+
+    void keep() {
+        const auto pause = std::max(options_.lease / 4, std::chrono::milliseconds{5});
+        std::unique_lock lock{mutex_};
+        while (!changed_.wait_for(lock, pause, [this] { return ending_; })) {
+            lock.unlock();
+            session_.keep_alive();
+            renew();
+            lock.lock();
+        }
+    }
+
+    // Only the database says that it is lost: while it can't be asked, the fence sees to it.
+    void renew() noexcept {
+        try {
+            const std::lock_guard turn{turn_};
+            if (!held_ || lease_->renew()) { return; }
+            held_ = false;
+            lost_ = true;
+        } catch (...) { return; }
+        session_.abort();
+    }
+
+    const Options& options_;
+    Board& board_;
+    const Reporter& reporter_;
+    SessionHolder<Session>& session_;
+    std::string holder_;
+    std::mutex turn_; // of `lease_`
+    std::unique_ptr<typename B::Lease> lease_;
+    std::atomic<bool> held_{false};
+    std::atomic<bool> lost_{false};
+    bool is_others_ = false;
+    std::mutex mutex_; // of `ending_`
+    std::condition_variable changed_;
+    bool ending_ = false;
+    std::thread thread_;
+};
+
+} // namespace aftertouch::detail

@@ -115,12 +115,14 @@ struct Scene {
                 armed();
                 while (run_once()) {}
             }},
+        // Its batches send what those of "live" do.
         {"replay", true,
             [](Database& database, const RunOnce& run_once, const auto& armed, const auto&) {
                 change_orders(database);
                 armed();
                 while (run_once()) {}
-            }},
+            },
+            4},
         // Changes come between the pages: of keys that were reached and of keys that weren't.
         {"first start and rebuild", false,
             [](Database& database, const RunOnce& run_once, const auto& armed, const auto&) {

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <thread>
 
 #include <aftertouch/sqlite/connection.hpp>
 
 /// \file
-/// How a pipeline's own connection waits for a lock that another one holds.
+/// How a pipeline's own connection waits for a lock that another one holds, and lets others have
+/// it.
 
 namespace aftertouch::sqlite {
 
-/// Waits in small steps, so that a stop is heard, for as long as it lives. *Requires* that
-/// `database` and `stopping` live longer.
+/// Waits in small steps, so that a stop is heard, for as long as it lives; and lets others in
+/// behind a batch that took long. *Requires* that `database` and `stopping` live longer.
 class LockWait {
 public:
     LockWait(
@@ -24,7 +27,25 @@ public:
     LockWait& operator=(const LockWait&) = delete;
     ~LockWait() { sqlite3_busy_handler(database_, nullptr, nullptr); }
 
+    /// The lock is had, or let go.
+    void begins() noexcept { began_ = Clock::now(); }
+    void ends() noexcept { ended_ = Clock::now(); }
+
+    /// Nobody queues for the lock: others look again every 100 ms at last, and would never find it
+    /// free while one slow batch follows the other.
+    void let_others_in() const {
+        const auto held = ended_ - began_;
+        if (held < std::chrono::milliseconds{50}) { return; }
+        const auto until =
+            ended_ + std::min<Clock::duration>(held / 5, std::chrono::milliseconds{110});
+        while (Clock::now() < until && !stopping_.load(std::memory_order_relaxed)) {
+            std::this_thread::sleep_for(std::chrono::milliseconds{5});
+        }
+    }
+
 private:
+    using Clock = std::chrono::steady_clock;
+
     static int wait(void* self, int attempt) {
         const LockWait& lock = *static_cast<LockWait*>(self);
         constexpr std::chrono::milliseconds step{5};
@@ -38,6 +59,8 @@ private:
     sqlite3* database_;
     std::chrono::milliseconds timeout_;
     const std::atomic<bool>& stopping_;
+    Clock::time_point began_{};
+    Clock::time_point ended_{};
 };
 
 } // namespace aftertouch::sqlite

@@ -109,9 +109,8 @@ public:
         // What the application's own transaction on a shared connection wrote may still be rolled
         // back.
         if (shared_ && connection_->handle().in_transaction()) { return from; }
-        // Behind changes that were pruned there may have been some for this pipeline: the batch's
-        // look says so (P5).
-        // A log that ends before it gives its numbers out again.
+        // Behind pruned changes there may have been some for this pipeline, and a log that ends
+        // before it gives its numbers out again: the batch's look says so (P5).
         if (head != from && usable(from, guard) != Usable::yes) { return std::nullopt; }
         return end;
     }
@@ -128,6 +127,7 @@ public:
                                         "connection: the pipeline "
                                         "goes on when that has ended"};
         }
+        if (lock_wait_) { lock_wait_->let_others_in(); }
         connection_->begin("BEGIN IMMEDIATE");
         held_ = std::move(guard);
         set_open(true);
@@ -249,6 +249,7 @@ private:
     void set_open(bool open) noexcept {
         const std::lock_guard guard{open_mutex_};
         open_ = open;
+        if (lock_wait_) { open ? lock_wait_->begins() : lock_wait_->ends(); }
     }
 
     void release() noexcept {

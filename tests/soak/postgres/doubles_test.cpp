@@ -27,12 +27,17 @@ soak::Course beside_a_rebuild(std::vector<std::string> follower) {
     return {.rounds = 2, .writers = 8, .pause = 25, .follower = std::move(follower)};
 }
 
+// What is broken shows only where processes meet by chance: up to four courses.
 void expect_found_out(soak::Course course) {
     course.changes = changes;
     course.follower.emplace_back("hasty");
-    const soak::Verdict verdict = soak::Ground{std::move(course)}.run();
-    WARN(verdict.text());
-    CHECK(!verdict.faults.empty());
+    bool found = false;
+    for (int tries = 0; tries < 4 && !found; ++tries, ++course.seed) {
+        const soak::Verdict verdict = soak::Ground{course}.run();
+        WARN(verdict.text());
+        found = !verdict.faults.empty();
+    }
+    CHECK(found);
 }
 
 } // namespace

@@ -137,6 +137,30 @@ TEST_CASE("F2: a stop doesn't wait for the next attempt", "[threads]") {
     CHECK(calls == 1);
 }
 
+TEST_CASE("F2: a rebuild that is asked for doesn't wait for the next attempt", "[threads]") {
+    const Place place{fixture::all_kinds().front()};
+    Database shop{place.open()};
+    create_tables(shop);
+    at::Options options = patient(5);
+    options.retry.pause = options.retry.longest_pause = 1h;
+    std::atomic<bool> mended{false};
+    std::atomic<int> calls{0};
+    Pipeline pipeline{at::source<Order>(),
+        [&](const at::Batch<Order>& batch, Tx& tx) {
+            ++calls;
+            if (!mended) { throw std::runtime_error{"no"}; }
+            copy_rows(batch, tx);
+        },
+        shop, options};
+    pipeline.start();
+    add_order(shop, 1);
+    while (calls == 0) { std::this_thread::sleep_for(1ms); }
+    mended = true;
+    pipeline.rebuild();
+    REQUIRE(pipeline.await_idle(20s) == at::Awaited::idle);
+    CHECK(copies(shop) == orders(shop));
+}
+
 TEST_CASE("F2: a rebuild may have a policy of its own") {
     const Kind kind = GENERATE(from_range(fixture::all_kinds()));
     INFO(fixture::name(kind));

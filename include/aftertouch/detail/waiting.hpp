@@ -63,11 +63,11 @@ public:
         const Pace::Delay step = std::max<Pace::Delay>(options_.lease / 8, Pace::shortest_trouble);
         session_->wait(std::min(step, Pace::longest_trouble));
     }
-    /// All of `pause`, unless the pipeline is to stop.
+    /// All of `pause`, unless something is asked of the pipeline.
     void for_retry(Clock::duration pause) const {
         reporter_.state(State::waiting);
         const auto until = Clock::now() + pause;
-        while (!wishes_.stopping() && Clock::now() < until) {
+        while (!wishes_.unheard() && Clock::now() < until) {
             std::this_thread::sleep_for(
                 std::min<Clock::duration>(Pace::shortest_trouble, until - Clock::now()));
         }

@@ -14,7 +14,10 @@ namespace aftertouch::detail {
 /// *Threads*: any, but for `tell`: the pipeline's own.
 class Wishes {
 public:
-    void stop() noexcept { stopping_ = true; }
+    void stop() noexcept {
+        stopping_ = true;
+        ++asked_;
+    }
     void go_on() noexcept { stopping_ = false; }
     /// For those who wait for something on the pipeline's behalf.
     [[nodiscard]] const std::atomic<bool>& stopping() const noexcept { return stopping_; }
@@ -22,13 +25,21 @@ public:
     void rebuild() noexcept {
         rebuild_ = true;
         ++made_;
+        ++asked_;
     }
     /// Reads the checkpoint again: it is to be moved.
     void open() noexcept {
         open_ = true;
         ++made_;
+        ++asked_;
     }
-    void pause(bool paused) noexcept { paused_ = paused; }
+    void pause(bool paused) noexcept {
+        paused_ = paused;
+        ++asked_;
+    }
+
+    /// Whether the cycle hasn't heard of one of these calls: a long pause ends.
+    [[nodiscard]] bool unheard() const noexcept { return asked_ != told_; }
 
     /// Whether a rebuild or a rewind is about to give the pipeline work.
     [[nodiscard]] bool pending() const noexcept { return made_ != heard_; }
@@ -36,6 +47,7 @@ public:
     /// Tells the cycle all of it.
     void tell(Cycle& cycle) noexcept {
         const std::uint64_t made = made_; // before they are looked at
+        told_ = asked_.load();
         if (stopping_) { cycle.request_stop(); }
         if (rebuild_.exchange(false)) { cycle.request_rebuild(); }
         if (open_.exchange(false)) { cycle.request_open(); }
@@ -50,6 +62,8 @@ private:
     std::atomic<bool> paused_{false};
     std::atomic<std::uint64_t> made_{0};
     std::atomic<std::uint64_t> heard_{0};
+    std::atomic<std::uint64_t> asked_{0};
+    std::atomic<std::uint64_t> told_{0};
 };
 
 } // namespace aftertouch::detail

@@ -78,3 +78,21 @@ TEST_CASE("wishes: none is lost that comes while others are told", "[threads]") 
     CHECK(!wishes.pending());
     CHECK(cycle.rebuild_wanted());
 }
+
+TEST_CASE("wishes: every call is unheard until the cycle is told") {
+    Wishes wishes;
+    Cycle cycle = polling();
+    for (int call = 0; call < 5; ++call) {
+        CHECK(!wishes.unheard());
+        switch (call) {
+            case 0: wishes.pause(true); break;
+            case 1: wishes.pause(false); break;
+            case 2: wishes.rebuild(); break;
+            case 3: wishes.open(); break;
+            default: wishes.stop(); break;
+        }
+        CHECK(wishes.unheard());
+        wishes.tell(cycle);
+    }
+    CHECK(!wishes.unheard());
+}

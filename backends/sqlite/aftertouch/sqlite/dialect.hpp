@@ -248,7 +248,9 @@ inline constexpr std::int64_t follow_up_rows = 20'000;
            "  CASE WHEN p.tail LIKE '% r%' THEN substr(p.tail, instr(p.tail, ' r') + 2, "
            "instr(substr(p.tail || ' ', instr(p.tail, "
            "' r') + 1), ' ') - 2) END AS rebuild_done_of_total,\n"
-           "  p.attempts AS failed_attempts, datetime(p.at) AS written,\n  l.holder AS "
+           "  p.attempts AS failed_attempts, datetime(p.at) AS written,\n  (SELECT count(*) FROM " +
+           own(schema, "dead_letter") +
+           " AS d WHERE d.pipeline = p.pipeline) AS dead_letters, l.holder AS "
            "lease_holder, datetime(l.until) AS lease_until\nFROM place AS p LEFT JOIN " +
            own(schema, "lease") + " AS l ON l.pipeline = p.pipeline LEFT JOIN " +
            own(schema, "capture") + " AS c ON p.log = (SELECT log_id FROM " + own(schema, "meta") +

@@ -56,6 +56,8 @@ public:
     /// Holds it where it stands, and lets it go on.
     void freeze() const { signal(SIGSTOP); }
     void thaw() const { signal(SIGCONT); }
+    /// Asks it to end in order.
+    void ask_to_end() const { signal(SIGTERM); }
 
     /// The most memory that it ever held.
     [[nodiscard]] std::int64_t peak_kilobytes() const {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <crash/nemesis_course.hpp>
+#include <postgres/fixture.hpp>
+#include <support/catch.hpp>
+
+/// \file
+/// Several processes run one pipeline over a PostgreSQL database under a lease, while a nemesis
+/// kills, freezes and restarts them and ends their sessions: nothing is lost, doubled or out of
+/// order, and nobody commits after another one has taken over (L1). Then the suite itself is
+/// tested, with a fence that is broken on purpose.
+
+namespace {
+
+namespace at = aftertouch;
+using fixture::Database;
+using nemesis::Verdict;
+
+constexpr const char* tables =
+    "CREATE TABLE item (id bigint PRIMARY KEY, version bigint NOT NULL);"
+    "CREATE TABLE truth (n bigint GENERATED ALWAYS AS IDENTITY, key text, version bigint);"
+    "CREATE TABLE ledger (n bigint GENERATED ALWAYS AS IDENTITY, instance text, change text, key "
+    "text, version bigint, xid xid8 DEFAULT pg_current_xact_id());"
+    "CREATE TABLE total (n bigint);"
+    "INSERT INTO total VALUES (0);"
+    "CREATE TABLE tenure (n bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, holder text, seen "
+    "pg_snapshot);";
+// The trigger runs when the statement that takes the lease is through, so it has the lease's row
+// and the checkpoint's; its own statement sees what was committed until then. What the one before
+// commits later isn't in the snapshot.
+constexpr const char* notes_of_tenure =
+    "CREATE FUNCTION note_tenure() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO tenure "
+    "(holder, seen) SELECT NEW.holder, pg_current_snapshot(); RETURN NULL; END';"
+    "CREATE TRIGGER tenure AFTER INSERT OR UPDATE OF holder ON aftertouch.lease FOR EACH ROW "
+    "EXECUTE FUNCTION note_tenure()";
+
+// The database of one course.
+class Ground {
+public:
+    using Database = ::Database;
+    static constexpr const char* lease = "aftertouch.lease";
+    static constexpr int writers = 2;
+    static constexpr bool cuts_off = true;
+    // A row was committed in the last tenure whose beginning doesn't see it. A lease that was given
+    // back counts as its last holder's until the next one takes it: giving it back fences nothing,
+    // and a COMMIT that was on its way may still be carried out.
+    static constexpr const char* strays =
+        "SELECT coalesce(sum(rows), 0)::bigint FROM (SELECT xid, instance, count(*) AS rows FROM "
+        "ledger GROUP BY xid, instance) AS batch WHERE (SELECT split_part(holder, ' ', 1) FROM "
+        "tenure WHERE NOT pg_visible_in_snapshot(xid, seen) ORDER BY n DESC LIMIT 1) IS DISTINCT "
+        "FROM instance";
+
+    Ground() {
+        database_.execute(tables);
+        nemesis::begin_pipeline(database_);
+        database_.execute(notes_of_tenure);
+    }
+
+    [[nodiscard]] Database& database() { return database_; }
+    [[nodiscard]] std::unique_ptr<Database> open() const {
+        return std::make_unique<Database>(place_.parameters());
+    }
+    [[nodiscard]] std::unique_ptr<soak::Program> start(
+        const nemesis::Words& words, const std::vector<std::string>& more = {}) const {
+        std::string connection = "application_name='" + words.name + "'";
+        for (const auto& [keyword, value] : place_.parameters()) {
+            connection += ' ' + keyword + "='" + value + '\'';
+        }
+        return nemesis::start_program("nemesis_postgres_instance", connection, words, more);
+    }
+    // Ends sessions of an instance: one, or all of them.
+    [[nodiscard]] int cut_off(const std::string& name, bool all) {
+        return static_cast<int>(database_
+                .query(at::type<std::int64_t>,
+                    "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM "
+                    "pg_stat_activity WHERE datname = current_database() AND application_name = $1 "
+                    "ORDER BY random() LIMIT $2) AS session",
+                    name, std::int64_t{all ? 100 : 1})
+                .front());
+    }
+
+private:
+    fixture::Place place_{fixture::Kind::server};
+    Database database_{place_.open()};
+};
+
+void expect_right(int instances) {
+    Ground ground;
+    nemesis::Nemesis<Ground> course{
+        ground, instances, test::chosen_seed() + static_cast<unsigned>(instances)};
+    const Verdict verdict = course.run(nemesis::wanted_harm());
+    WARN(verdict.text());
+    CHECK(verdict.faults == std::vector<std::string>{});
+    CHECK(verdict.changes > nemesis::wanted_harm());
+    CHECK(verdict.tenures > nemesis::wanted_harm() / 4);
+    CHECK(verdict.cuts > nemesis::wanted_harm() / 20);
+}
+
+} // namespace
+
+TEST_CASE("L1: two processes and a nemesis", "[slow]") { expect_right(2); }
+TEST_CASE("L1: three processes and a nemesis", "[slow]") { expect_right(3); }
+TEST_CASE("L1: five processes and a nemesis", "[slow]") { expect_right(5); }

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include <aftertouch/aftertouch.hpp>
 
@@ -59,7 +60,7 @@ struct Words {
 /// Keeps what it is handed, and which instance kept it.
 class Keeper {
 public:
-    explicit Keeper(const Words& words) : words_{words}, random_{words.seed} {}
+    explicit Keeper(Words words) : words_{std::move(words)}, random_{words_.seed} {}
 
     template <class Tx>
     void operator()(const at::Batch<Item>& batch, Tx& tx) {
@@ -90,7 +91,7 @@ private:
         }
     }
 
-    const Words& words_;
+    Words words_;
     std::mt19937_64 random_;
 };
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,8 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <crash/nemesis.hpp>
-#include <soak/judge.hpp>
+#include <crash/nemesis_judge.hpp>
 #include <soak/program.hpp>
 #include <support/soak.hpp>
 
@@ -23,15 +21,8 @@
 /// A course of the nemesis: several processes run one pipeline under a lease, and are killed,
 /// frozen, ended in order and cut off, while others write; then they are left alone, and what they
 /// kept is compared with what was committed.
-///
-/// A ground is the database of a course: `Database`, `open()`, `start(words)`, `cut_off(name)`,
-/// `cuts_off`, `writers`, `lease` (the table) and `strays` (SQL that counts the ledger's rows of
-/// instances that had lost the lease, or didn't have it yet).
 
 namespace nemesis {
-
-using Milliseconds = std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
 
 struct Verdict {
     std::uint64_t seed = 0;
@@ -53,79 +44,6 @@ struct Verdict {
                std::to_string(drained_in.count()) + " ms";
     }
 };
-
-/// A table's only number.
-template <class Database>
-[[nodiscard]] std::int64_t number(Database& database, const std::string& sql) {
-    return database.query(at::type<std::int64_t>, sql).at(0);
-}
-
-/// Installs the capture and writes the first checkpoint, so that all that follows are changes.
-template <class Database>
-void begin_pipeline(Database& database) {
-    at::Pipeline pipeline{at::source<Item>().images(), [](const at::Batch<Item>&) {}, database,
-        {.name = pipeline_name, .observer = {}}};
-    pipeline.drain();
-}
-
-/// Writes versions of two items, and says so, in one transaction.
-template <class Database>
-void write_items(Database& database, std::int64_t number, std::int64_t i) {
-    database.transaction([&](auto& tx) {
-        for (const std::int64_t id : {i % 7, 7 + (i * number) % 5}) {
-            const std::int64_t version = number * 1'000'000 + i;
-            tx.execute("INSERT INTO item VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET version = "
-                       "excluded.version",
-                id, version);
-            tx.execute(
-                "INSERT INTO truth (key, version) VALUES ($1, $2)", std::to_string(id), version);
-        }
-    });
-}
-
-/// What the ledger has against what was committed, and whose its rows are.
-template <class Ground>
-void judge(Ground& ground, std::vector<std::string>& faults) {
-    auto& database = ground.database();
-    const auto states = [&](const std::string& table) {
-        return soak::states_of(database.query(
-            at::type<soak::Said>, "SELECT key, version FROM " + table + " ORDER BY n"));
-    };
-    soak::compare_images("item", states("truth"), states("ledger"), faults);
-    const auto expect = [&](const std::string& sql, const std::string& what) {
-        const std::int64_t found = number(database, sql);
-        if (found != 0) { faults.push_back(std::to_string(found) + what); }
-    };
-    expect("SELECT count(*) - count(DISTINCT change) FROM ledger", " changes were handled twice");
-    expect("SELECT (SELECT n FROM total) - (SELECT count(*) FROM truth)", " too many in the total");
-    expect(ground.strays, " rows were written by an instance that hadn't the lease");
-}
-
-/// Waits, for long: what is waited for doesn't depend on how fast the machine is.
-template <class Condition>
-[[nodiscard]] bool comes_true(Condition condition, Milliseconds patience = Milliseconds{30'000}) {
-    for (const auto until = Clock::now() + patience; Clock::now() < until;) {
-        if (condition()) { return true; }
-        std::this_thread::sleep_for(Milliseconds{5});
-    }
-    return false;
-}
-
-/// A program that hears SIGTERM when it is ready to.
-[[nodiscard]] inline std::unique_ptr<soak::Program> start_program(const std::string& program,
-    const std::string& connection, const Words& words, const std::vector<std::string>& more) {
-    std::vector<std::string> all{
-        connection, words.name, std::to_string(words.lease.count()), std::to_string(words.seed)};
-    all.insert(all.end(), more.begin(), more.end());
-    sigset_t end;
-    sigset_t before;
-    sigemptyset(&end);
-    sigaddset(&end, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &end, &before);
-    auto started = std::make_unique<soak::Program>(program, all);
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return started;
-}
 
 /// Threads that write all the time.
 template <class Ground>
@@ -287,8 +205,7 @@ private:
         const auto began = Clock::now();
         const bool drained = comes_true([&] {
             look_after();
-            return number(ground_.database(), "SELECT (SELECT count(*) FROM truth) - (SELECT "
-                                              "count(*) FROM ledger)") == 0;
+            return is_drained(ground_);
         });
         if (!drained) { fault("it wasn't drained when nothing was in its way any more"); }
         verdict_.drained_in = std::chrono::duration_cast<Milliseconds>(Clock::now() - began);

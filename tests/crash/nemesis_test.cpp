@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <unistd.h>
@@ -50,6 +51,7 @@ class Ground {
 public:
     using Database = ::Database;
     static constexpr const char* lease = "aftertouch_lease";
+    static constexpr const char* long_ago = "julianday('2000-01-01')";
     static constexpr int writers = 1;
     static constexpr bool cuts_off = false; // there are no sessions
     static constexpr const char* strays =
@@ -109,6 +111,35 @@ void expect_right(int instances, bool wal) {
     CHECK(verdict.tenures > nemesis::wanted_harm() / 4);
 }
 
+// Several may hold the lease: who has lost it renews it all the same.
+constexpr const char* lease_of_several =
+    "DROP TABLE aftertouch_lease; CREATE TABLE aftertouch_lease (pipeline TEXT NOT NULL, holder "
+    "TEXT NOT NULL, until REAL NOT NULL, PRIMARY KEY (pipeline, holder));";
+
+// One is overtaken between two batches, and goes on.
+[[nodiscard]] std::vector<std::string> overtake(Ground& ground) {
+    const nemesis::Words one_words{"one", std::chrono::hours{1}};
+    const nemesis::Words two_words{"two", std::chrono::hours{1}};
+    Database& database = ground.database();
+    at::Pipeline one{at::source<nemesis::Item>().images(), nemesis::Keeper{one_words}, database,
+        nemesis::options_of(one_words)};
+    at::Pipeline two{at::source<nemesis::Item>().images(), nemesis::Keeper{two_words}, database,
+        nemesis::options_of(two_words)};
+    nemesis::write_items(database, 1, 1);
+    one.drain();
+    nemesis::let_lease_end(ground, "one");
+    nemesis::write_items(database, 1, 2);
+    two.drain();
+    nemesis::write_items(database, 1, 3);
+    try {
+        one.drain();
+    } catch (const at::Error& error) { CHECK(error.code() == at::Errc::busy); }
+    two.drain();
+    std::vector<std::string> faults;
+    nemesis::judge(ground, faults);
+    return faults;
+}
+
 } // namespace
 
 TEST_CASE("L1: two processes and a nemesis, WAL", "[slow]") { expect_right(2, true); }
@@ -116,3 +147,40 @@ TEST_CASE("L1: three processes and a nemesis, rollback journal", "[slow]") {
     expect_right(3, false);
 }
 TEST_CASE("L1: five processes and a nemesis, WAL", "[slow]") { expect_right(5, true); }
+
+TEST_CASE("L1: an instance that is overtaken between two batches writes nothing more") {
+    Ground ground{true};
+    CHECK(overtake(ground) == std::vector<std::string>{});
+}
+TEST_CASE("P20: the nemesis finds out a lease that several hold") {
+    Ground ground{true};
+    ground.database().execute(lease_of_several);
+    ground.database().execute(notes_of_tenure);
+    CHECK(overtake(ground) ==
+          std::vector<std::string>{"2 rows were written by an instance that hadn't the lease"});
+}
+
+// The write lock keeps the others out for as long as it is frozen: it commits, and holds the lease
+// still.
+TEST_CASE("L1: an instance that is frozen inside a batch holds up the others until it goes on") {
+    using namespace std::chrono_literals;
+    Ground ground{true};
+    const nemesis::Gate gate;
+    nemesis::write_items(ground.database(), 1, 1);
+    const auto one = ground.start({"one", 2s}, gate.words());
+    REQUIRE(gate.is_reached());
+    one->freeze();
+    const nemesis::Gate other{"other"};
+    const auto two = ground.start({"two", 2s}, {other.words().back()});
+    std::this_thread::sleep_for(3s);
+    CHECK(nemesis::last_holder(ground) == "one");
+    CHECK(!nemesis::is_drained(ground));
+    gate.open();
+    one->thaw();
+    REQUIRE(nemesis::comes_true([&] { return nemesis::is_drained(ground); }));
+    CHECK(nemesis::last_holder(ground) == "one");
+    CHECK(other.tells(at::Moment::standby));
+    std::vector<std::string> faults;
+    nemesis::judge(ground, faults);
+    CHECK(faults == std::vector<std::string>{});
+}

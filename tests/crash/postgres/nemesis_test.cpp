@@ -44,6 +44,7 @@ class Ground {
 public:
     using Database = ::Database;
     static constexpr const char* lease = "aftertouch.lease";
+    static constexpr const char* long_ago = "'2000-01-01'::timestamptz";
     static constexpr int writers = 2;
     static constexpr bool cuts_off = true;
     // A row was committed in the last tenure whose beginning doesn't see it. A lease that was given
@@ -101,8 +102,77 @@ void expect_right(int instances) {
     CHECK(verdict.cuts > nemesis::wanted_harm() / 20);
 }
 
+// Takeovers don't make the checkpoint's version rise any more.
+constexpr const char* no_fence =
+    "CREATE FUNCTION unfence() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF NEW.checkpoint = "
+    "OLD.checkpoint AND NEW.version = OLD.version + 1 THEN NEW.version := OLD.version; END IF; "
+    "RETURN NEW; END';"
+    "CREATE TRIGGER unfence BEFORE UPDATE ON aftertouch.checkpoint FOR EACH ROW EXECUTE FUNCTION "
+    "unfence()";
+
+// One is overtaken inside a batch and can't know of it, for it renews every quarter of an hour. The
+// next one waits for rows that the first has locked, so that the first one commits, if it can.
+[[nodiscard]] std::vector<std::string> overtake(Ground& ground) {
+    using namespace std::chrono_literals;
+    const nemesis::Gate gate;
+    const auto one = ground.start({"one", 1h}, gate.words());
+    nemesis::write_items(ground.database(), 1, 1);
+    REQUIRE(gate.is_reached());
+    const auto two = ground.start({"two", 1h});
+    nemesis::let_lease_end(ground, "one");
+    REQUIRE(nemesis::comes_true([&] { return nemesis::last_holder(ground) == "two"; }));
+    gate.open();
+    REQUIRE(nemesis::comes_true([&] { return nemesis::is_drained(ground); }));
+    for (const auto& program : {one.get(), two.get()}) { program->ask_to_end(); }
+    CHECK(one->wait() == 0);
+    CHECK(two->wait() == 0);
+    std::vector<std::string> faults;
+    nemesis::judge(ground, faults);
+    return faults;
+}
+
 } // namespace
 
 TEST_CASE("L1: two processes and a nemesis", "[slow]") { expect_right(2); }
 TEST_CASE("L1: three processes and a nemesis", "[slow]") { expect_right(3); }
 TEST_CASE("L1: five processes and a nemesis", "[slow]") { expect_right(5); }
+
+TEST_CASE("L1: an instance that is overtaken inside a batch, and doesn't know, commits nothing") {
+    Ground ground;
+    CHECK(overtake(ground) == std::vector<std::string>{});
+    CHECK(nemesis::number(
+              ground.database(), "SELECT count(*) FROM ledger WHERE instance = 'one'") == 0);
+}
+TEST_CASE("P20: the nemesis finds out a takeover that doesn't fence") {
+    Ground ground;
+    ground.database().execute(no_fence);
+    CHECK(overtake(ground) ==
+          std::vector<std::string>{"2 rows were written by an instance that hadn't the lease"});
+}
+
+// 5c: the server ends a batch whose process is silent, before the lease ends.
+TEST_CASE("L1: an instance that is frozen inside a batch locks no rows of the next one's") {
+    using namespace std::chrono_literals;
+    Ground ground;
+    Database& database = ground.database();
+    const nemesis::Gate gate;
+    const auto one = ground.start({"one", 2s}, gate.words());
+    nemesis::write_items(database, 1, 1);
+    REQUIRE(gate.is_reached());
+    CHECK_THROWS_AS(database.query(at::type<std::int64_t>, "SELECT n FROM total FOR UPDATE NOWAIT"),
+        at::Error); // it has the row
+    one->freeze();
+    const auto two = ground.start({"two", 2s});
+    REQUIRE(nemesis::comes_true([&] { return nemesis::is_drained(ground); }));
+    CHECK(nemesis::last_holder(ground) == "two");
+    gate.open();
+    one->thaw();
+    CHECK(gate.tells(at::Moment::standby));
+    nemesis::write_items(database, 1, 2);
+    REQUIRE(nemesis::comes_true([&] { return nemesis::is_drained(ground); }));
+    CHECK(!one->ended());
+    CHECK(nemesis::number(database, "SELECT count(*) FROM ledger WHERE instance <> 'two'") == 0);
+    std::vector<std::string> faults;
+    nemesis::judge(ground, faults);
+    CHECK(faults == std::vector<std::string>{});
+}

@@ -87,7 +87,8 @@ class Nemesis {
 public:
     static constexpr Milliseconds lease{200};
 
-    Nemesis(Ground& ground, int instances, std::uint64_t seed) : ground_{ground}, random_{seed} {
+    Nemesis(Ground& ground, int instances, std::uint64_t seed)
+        : ground_{ground}, random_{seed + static_cast<unsigned>(instances)} {
         verdict_.seed = seed;
         instances_.resize(static_cast<std::size_t>(instances));
         for (Instance& instance : instances_) { start(instance); }
@@ -100,8 +101,8 @@ public:
                 do_harm();
                 leave_alone(draw(20, 420));
             }
+            calm_down();
         }
-        calm_down();
         await_end();
         for (Instance& instance : instances_) { end(instance); }
         judge(ground_, verdict_.faults);

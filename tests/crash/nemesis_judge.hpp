@@ -78,11 +78,16 @@ void judge(Ground& ground, std::vector<std::string>& faults) {
     expect(ground.strays, " rows were written by an instance that hadn't the lease");
 }
 
-/// Waits, for long: what is waited for doesn't depend on how fast the machine is.
+/// Waits, for long: what is waited for doesn't depend on how fast the machine is. Where somebody
+/// has locked what is looked at, it isn't true yet.
 template <class Condition>
 [[nodiscard]] bool comes_true(Condition condition, Milliseconds patience = Milliseconds{30'000}) {
     for (const auto until = Clock::now() + patience; Clock::now() < until;) {
-        if (condition()) { return true; }
+        try {
+            if (condition()) { return true; }
+        } catch (const at::Error& error) {
+            if (error.code() != at::Errc::busy) { throw; }
+        }
         std::this_thread::sleep_for(Milliseconds{5});
     }
     return false;

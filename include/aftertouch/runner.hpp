@@ -136,6 +136,7 @@ private:
 
     // A rebuild takes the position first: what is written from here on comes from the log (R1).
     Happened start_over(Cycle& cycle) {
+        waiting_.work_begins();
         session_->begin();
         if (const auto found = session_->drift(); !found.empty()) {
             return drifted(to_text(found));
@@ -169,7 +170,7 @@ private:
     }
 
     Happened begin() {
-        waiting_.hurry();
+        waiting_.work_begins();
         session_->begin();
         if (const auto found = session_->drift(); !found.empty()) {
             return drifted(to_text(found));

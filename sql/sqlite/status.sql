@@ -10,7 +10,7 @@ SELECT p.pipeline, c.name AS capture,
   (SELECT coalesce(round((julianday('now') - min(at)) * 86400, 3), 0) FROM "main"."aftertouch_log" WHERE seq > CAST(p.tail AS INTEGER) AND capture = c.id) AS lag_seconds,
   CASE WHEN p.tail LIKE '% r%' THEN substr(p.tail, instr(p.tail, ' r') + 2, instr(substr(p.tail || ' ', instr(p.tail, ' r') + 1), ' ') - 2) END AS rebuild_done_of_total,
   p.attempts AS failed_attempts, datetime(p.at) AS written,
-  l.holder AS lease_holder, datetime(l.until) AS lease_until
+  (SELECT count(*) FROM "main"."aftertouch_dead_letter" AS d WHERE d.pipeline = p.pipeline) AS dead_letters, l.holder AS lease_holder, datetime(l.until) AS lease_until
 FROM place AS p LEFT JOIN "main"."aftertouch_lease" AS l ON l.pipeline = p.pipeline LEFT JOIN "main"."aftertouch_capture" AS c ON p.log = (SELECT log_id FROM "main"."aftertouch_meta") || '.' || c.incarnation
 ORDER BY p.pipeline;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <thread>
 
@@ -31,8 +32,11 @@ public:
           session_{session},
           pace_{options.poll_interval} {}
 
-    /// There was something to do.
-    void hurry() noexcept { pace_.hurry(); }
+    /// There is something to do.
+    void work_begins() noexcept {
+        pace_.hurry();
+        asked_ = wishes_.asked();
+    }
     /// The database answered.
     void recovered() noexcept { pace_.recovered(); }
 
@@ -63,11 +67,11 @@ public:
         const Pace::Delay step = std::max<Pace::Delay>(options_.lease / 8, Pace::shortest_trouble);
         session_->wait(std::min(step, Pace::longest_trouble));
     }
-    /// All of `pause`, unless something is asked of the pipeline.
+    /// All of `pause`, unless something was asked of the pipeline since the work began.
     void for_retry(Clock::duration pause) const {
         reporter_.state(State::waiting);
         const auto until = Clock::now() + pause;
-        while (!wishes_.unheard() && Clock::now() < until) {
+        while (wishes_.asked() == asked_ && Clock::now() < until) {
             std::this_thread::sleep_for(
                 std::min<Clock::duration>(Pace::shortest_trouble, until - Clock::now()));
         }
@@ -87,6 +91,7 @@ private:
     const Wishes& wishes_;
     SessionHolder<Session>& session_;
     Pace pace_;
+    std::uint64_t asked_ = 0; // of the wishes, when the work began
 };
 
 } // namespace aftertouch::detail

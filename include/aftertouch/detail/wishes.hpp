@@ -38,8 +38,8 @@ public:
         ++asked_;
     }
 
-    /// Whether the cycle hasn't heard of one of these calls: a long pause ends.
-    [[nodiscard]] bool unheard() const noexcept { return asked_ != told_; }
+    /// Rises with each of these calls.
+    [[nodiscard]] std::uint64_t asked() const noexcept { return asked_; }
 
     /// Whether a rebuild or a rewind is about to give the pipeline work.
     [[nodiscard]] bool pending() const noexcept { return made_ != heard_; }
@@ -47,7 +47,6 @@ public:
     /// Tells the cycle all of it.
     void tell(Cycle& cycle) noexcept {
         const std::uint64_t made = made_; // before they are looked at
-        told_ = asked_.load();
         if (stopping_) { cycle.request_stop(); }
         if (rebuild_.exchange(false)) { cycle.request_rebuild(); }
         if (open_.exchange(false)) { cycle.request_open(); }
@@ -63,7 +62,6 @@ private:
     std::atomic<std::uint64_t> made_{0};
     std::atomic<std::uint64_t> heard_{0};
     std::atomic<std::uint64_t> asked_{0};
-    std::atomic<std::uint64_t> told_{0};
 };
 
 } // namespace aftertouch::detail

@@ -665,7 +665,8 @@ TEST_CASE("F3: what a DBA releases or discards counts at once") {
         change_order(shop, 2, 21);
         pipeline.drain();
         target.refused.clear();
-        shop.execute("UPDATE " + fixture::own_table("dead_letter") + " SET released = TRUE WHERE id = $1",
+        shop.execute(
+            "UPDATE " + fixture::own_table("dead_letter") + " SET released = TRUE WHERE id = $1",
             pipeline.dead_letters()[1].id);
         pipeline.release(3); // nothing, but it looks
         pipeline.drain();

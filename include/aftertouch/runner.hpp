@@ -125,6 +125,7 @@ private:
         lease_.take(database_, capture_, wishes_.stopping());
         batch_.prepare(*session_, capture_);
         const bool usable = tracker_.load(*session_);
+        lease_.confirm();
         trouble_.refuse_lost_commit(tracker_.version());
         cycle.set_rebuilding(rebuild().running);
         if (!usable) { return Happened::no_checkpoint; }
@@ -273,8 +274,7 @@ private:
     }
 
     [[nodiscard]] Happened drifted(std::string what) {
-        drift_ = std::move(what);
-        return Happened::drifted;
+        return drift_ = std::move(what), Happened::drifted;
     }
 
     void show_state() const {

@@ -198,6 +198,41 @@ TEST_CASE("L1: nothing of a batch stays whose lease was taken meanwhile") {
     CHECK(copies(shop) == orders(shop));
 }
 
+TEST_CASE("L1: a lease that is taken before the checkpoint is read fences too") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    bool gets_nowhere = true;
+    Pipeline two{at::source<Order>(),
+        [&](const at::Batch<Order>& batch, Tx& tx) {
+            if (gets_nowhere) { throw std::runtime_error{"no"}; }
+            copy_rows(batch, tx);
+        },
+        shop, leased()};
+    bool is_overtaken = false;
+    at::Options options = leased();
+    options.observer = [&](const at::Report& report) {
+        if (report.moment != at::Moment::lease_taken || is_overtaken) { return; }
+        is_overtaken = true;
+        std::thread{[&] {
+            let_lease_end(shop);
+            CHECK_THROWS(two.drain());
+        }}.join();
+    };
+    Diary diary;
+    Pipeline one{at::source<Order>(), diary.handler(copy_rows), shop, options};
+    add_order(shop, 1);
+    CHECK(is_refused(one));
+    CHECK(is_overtaken);
+    CHECK(diary.calls().empty());
+    CHECK(copies(shop).empty());
+    gets_nowhere = false;
+    two.drain();
+    CHECK(copies(shop) == orders(shop));
+}
+
 TEST_CASE("L1: whoever takes over before there is a checkpoint fences the first as well") {
     const Kind kind = GENERATE(from_range(fixture::all_kinds()));
     INFO(fixture::name(kind));

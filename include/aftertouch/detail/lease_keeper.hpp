@@ -82,6 +82,19 @@ public:
         }
     }
 
+    /// Makes sure that the checkpoint that was read since `take` is the holder's: its version may
+    /// have been raised by another one's taking, and would fence nobody. *Throws* as `require`.
+    void confirm() {
+        if (!is_wanted()) { return; }
+        {
+            const std::lock_guard turn{turn_};
+            if (held_ && !lease_->renew()) {
+                held_ = false;
+                lost_ = true;
+            }
+        }
+        require();
+    }
     /// *Throws* `Error` (`fenced`) once a renewal has shown that another one holds it.
     void require() const {
         if (!lost_) { return; }

@@ -37,9 +37,11 @@ struct Options {
     Retry retry{}; ///< what comes of a handler that fails; at once stops
     std::optional<Retry> rebuild_retry{}; ///< the same while a rebuild runs, if it differs
     std::size_t dead_letters = 10'000;    ///< at most: where one more would come, it stops instead
-    std::chrono::milliseconds lease{0}; ///< where several processes run this pipeline: how long the
-                                        ///< others wait for one that is gone; 0: without a lease
-    std::string instance{};             ///< who this one is to the others, as a host's name
+    /// Where several processes run this pipeline: how long the others wait for one that is gone; 0:
+    /// without a lease. On PostgreSQL a handler that has called `tx.native()` must send something
+    /// every three quarters of it: nobody else says meanwhile that it is alive.
+    std::chrono::milliseconds lease{0};
+    std::string instance{}; ///< who this one is to the others, as a host's name
     Observer observer = log_warnings();
 };
 

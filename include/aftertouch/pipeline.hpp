@@ -81,7 +81,7 @@ public:
     /// log holds first, or a rebuild. Does nothing while it runs. After a failure it hands over
     /// again what wasn't handled.
     ///
-    /// What is committed after it returned comes as a change, unless the database was locked: that
+    /// What is committed after it returned comes as a change, unless the database was locked, which
     /// is waited for on the thread.
     ///
     /// *Throws* `Error` for what installing or comparing finds (`schema_mismatch`,
@@ -93,29 +93,29 @@ public:
         if (thread_.joinable()) { thread_.join(); }
         wishes_.go_on();
         runner_.forget_abort();
-        cycle_.start();
-        // The place in the log is taken here: what is committed from now on comes as a change.
-        Step step = advance();
-        while (step == Step::start_over || step == Step::undo || step == Step::open) {
-            step = advance();
-        }
-        if (step == Step::fail) { give_up(step); }
-        board_.set_running(true);
-        runner_.reporter().tell(Moment::started);
         try {
+            cycle_.start();
+            // The place in the log is taken here: what is committed from now on comes as a change.
+            Step step = advance();
+            while (step == Step::start_over || step == Step::undo || step == Step::open) {
+                step = advance();
+            }
+            if (step == Step::fail) { give_up(step); }
+            board_.set_running(true);
+            runner_.reporter().tell(Moment::started);
             thread_ = std::thread{[this] { follow(); }};
         } catch (...) {
             board_.set_running(false);
             cycle_.halt();
+            runner_.give_back();
             throw;
         }
     }
 
     /// Stops: the batch in hand is finished, or undone if it takes longer than `deadline`; what is
-    /// committed stays.
+    /// committed stays, and the lease is given back.
     ///
-    /// Returns when nothing runs any more; a handler that never returns keeps it waiting. From
-    /// inside the handler it only asks for the stop.
+    /// Returns when nothing runs any more, however long a handler takes; inside one it only asks.
     void stop(std::chrono::milliseconds deadline = std::chrono::seconds{10}) {
         wishes_.stop();
         runner_.wake();
@@ -137,7 +137,7 @@ public:
     [[nodiscard]] bool idle() const { return board_.idle() && !wishes_.pending(); }
 
     /// Waits until everything that was committed before the call is handled, a rebuild included, or
-    /// it has stopped; while it is paused, for `resume()`.
+    /// it has stopped; while it is paused, for `resume()`, and while it stands by, for its turn.
     ///
     /// *Throws* `Error` (`wrong_thread`) inside a handler.
     Awaited await_idle() { return await(std::optional<detail::Clock::time_point>{}); }

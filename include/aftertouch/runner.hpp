@@ -228,7 +228,7 @@ private:
     }
 
     void back_off() {
-        if (lease_.is_others()) { return waiting_.for_lease(trouble_.message()); }
+        if (lease_.was_others()) { return waiting_.for_lease(trouble_.message()); }
         const Verdict& verdict = patience_.verdict();
         if (!verdict.again) { return waiting_.for_database(trouble_.message()); }
         reporter_.retried(

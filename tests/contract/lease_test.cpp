@@ -331,6 +331,22 @@ TEST_CASE("L1: a pipeline that failed lets another instance try", "[threads]") {
     CHECK(copies(shop) == orders(shop));
 }
 
+TEST_CASE("L1: a start that fails behind the taking gives the lease back") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    at::install(shop, at::source<Order>());
+    shop.execute("DROP TABLE " + fixture::own_table("dead_letter"));
+    at::Options options = leased();
+    options.schema = at::Schema::none;
+    Pipeline pipeline{at::source<Order>(), copy_rows, shop, options};
+    CHECK_THROWS_AS(pipeline.start(), at::Error);
+    CHECK(holder(shop).empty());
+    CHECK(pipeline.status().lease_holder.empty());
+}
+
 TEST_CASE("L1: leases that make no sense are refused") {
     const Place place{fixture::all_kinds().front()};
     Database shop{place.open()};

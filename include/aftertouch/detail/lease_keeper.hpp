@@ -9,6 +9,7 @@
 #include <mutex>
 #include <random>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -54,8 +55,8 @@ public:
     [[nodiscard]] LeaseRequest request(const Capture& capture) const {
         return {options_.name, capture, holder_, options_.lease};
     }
-    /// Whether another one holds it, as `take` has found.
-    [[nodiscard]] bool is_others() const noexcept { return is_others_; }
+    /// Whether the last `take` has found that another one holds it; asked once.
+    [[nodiscard]] bool was_others() noexcept { return std::exchange(is_others_, false); }
 
     /// Takes the lease, or makes sure of it. *Throws* `Error` (`busy`) while another one holds it.
     void take(B& database, const Capture& capture, const std::atomic<bool>& stopping) {
@@ -66,7 +67,9 @@ public:
         if (lost) {
             session_.forget_abort(); // it was for the handler
             reporter_.tell(Moment::lease_lost,
-                "another instance has taken the lease over: what was in hand isn't committed");
+                std::string{answer.held ? "the lease was taken away, and is had again"
+                                        : "another instance has taken the lease over"} +
+                    ": what was in hand isn't committed");
         }
         is_others_ = !answer.held;
         board_.update(
@@ -77,9 +80,7 @@ public:
                                         " unless it is renewed: this instance waits for it"};
         }
         if (!had || lost) { reporter_.tell(Moment::lease_taken, "as " + holder_); }
-        if (!thread_.joinable()) {
-            thread_ = std::thread{[this] { keep(); }};
-        }
+        start_renewals();
     }
 
     /// Makes sure that the checkpoint that was read since `take` is the holder's: its version may
@@ -121,6 +122,7 @@ public:
         }
         lease_.reset();
         lost_ = false;
+        board_.update([](Status& status) { status.lease_holder.clear(); });
     }
 
 private:
@@ -138,6 +140,18 @@ private:
         LeaseAnswer answer = lease_->take();
         held_ = answer.held;
         return answer;
+    }
+
+    void start_renewals() {
+        if (thread_.joinable()) { return; }
+        try {
+            thread_ = std::thread{[this] { keep(); }};
+        } catch (const std::system_error&) {
+            give_back();
+            throw Error{
+                Errc::busy, "pipeline " + options_.name +
+                                " can't start a thread that renews its lease: it tries again"};
+        }
     }
 
     // ------------------------------------------------------------------ on the renewals' thread
@@ -160,8 +174,10 @@ private:
             if (!held_ || lease_->renew()) { return; }
             held_ = false;
             lost_ = true;
-        } catch (...) { return; }
-        session_.abort();
+            session_.abort(); // in this turn: the next batch may have the lease again
+        } catch (...) {
+            // The next renewal may do better.
+        }
     }
 
     const Options& options_;

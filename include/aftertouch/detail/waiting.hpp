@@ -65,19 +65,24 @@ public:
     void for_lease(const std::string& why) {
         say(State::standby, Moment::standby, why);
         const Pace::Delay step = std::max<Pace::Delay>(options_.lease / 8, Pace::shortest_trouble);
-        session_->wait(std::min(step, Pace::longest_trouble));
+        sleep(std::min(step, Pace::longest_trouble), wishes_.asked()); // no hint is of a lease
     }
     /// All of `pause`, unless something was asked of the pipeline since the work began.
     void for_retry(Clock::duration pause) const {
         reporter_.state(State::waiting);
-        const auto until = Clock::now() + pause;
-        while (wishes_.asked() == asked_ && Clock::now() < until) {
+        sleep(pause, asked_);
+    }
+
+private:
+    // Until something more is asked of the pipeline at most.
+    void sleep(Clock::duration time, std::uint64_t asked) const {
+        const auto until = Clock::now() + time;
+        while (wishes_.asked() == asked && Clock::now() < until) {
             std::this_thread::sleep_for(
                 std::min<Clock::duration>(Pace::shortest_trouble, until - Clock::now()));
         }
     }
 
-private:
     // Once, not at each look.
     void say(State state, Moment moment, const std::string& why) const {
         if (board_.state() == state) { return; }

@@ -99,8 +99,12 @@ public:
 
     [[nodiscard]] std::unique_ptr<Lease> open_lease(
         const LeaseRequest& request, const std::atomic<bool>&) {
-        return std::make_unique<Lease>(
-            std::make_unique<Connection>(parameters_, options_), request);
+        Options options = options_; // a stop waits for it
+        constexpr std::chrono::seconds longest{1};
+        if (options.lock_timeout.count() == 0 || options.lock_timeout > longest) {
+            options.lock_timeout = longest;
+        }
+        return std::make_unique<Lease>(std::make_unique<Connection>(parameters_, options), request);
     }
 
     [[nodiscard]] Lag lag(const Capture& capture, std::string_view position) {

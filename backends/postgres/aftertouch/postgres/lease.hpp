@@ -3,12 +3,14 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include <aftertouch/checkpoint.hpp>
+#include <aftertouch/error.hpp>
 #include <aftertouch/lease.hpp>
 #include <aftertouch/postgres/prepared.hpp>
 #include <aftertouch/postgres/statement.hpp>
@@ -60,7 +62,9 @@ inline constexpr std::string_view give_lease_back =
 class Lease {
 public:
     Lease(std::unique_ptr<Connection> connection, LeaseRequest request)
-        : connection_{std::move(connection)}, request_{std::move(request)} {}
+        : connection_{std::move(connection)}, request_{std::move(request)} {
+        connection_->limit_silence(longest_silence(request_)); // it may be frozen here, too
+    }
 
     LeaseAnswer take() {
         connection_->revive();
@@ -74,18 +78,27 @@ public:
         return {false, std::string{other.text(0, 0)}, std::string{other.text(0, 1)}};
     }
 
-    bool renew() {
-        connection_->revive();
-        return connection_->ask_alone(dialect::renew_lease, values()).affected() == 1;
-    }
+    bool renew() { return write(dialect::renew_lease, values()) == 1; }
 
     void give_back() {
-        if (connection_->handle().lost()) { return; }
-        static_cast<void>(
-            connection_->ask_alone(dialect::give_lease_back, std::array{values()[0], values()[1]}));
+        const auto [pipeline, holder, duration] = values();
+        write(dialect::give_lease_back, std::array{pipeline, holder});
     }
 
 private:
+    // Once more where the connection has died since it was used last. Answers how many rows.
+    template <class Values>
+    std::int64_t write(std::string_view sql, const Values& values) {
+        connection_->revive();
+        try {
+            return connection_->ask_alone(sql, values).affected();
+        } catch (const Error& error) {
+            if (error.code() != Errc::connection_lost) { throw; }
+        }
+        connection_->revive();
+        return connection_->ask_alone(sql, values).affected();
+    }
+
     [[nodiscard]] std::array<Value, 3> values() const {
         return {Value{Cell::text(request_.pipeline)}, Value{Cell::text(request_.holder)},
             Value{Cell::integer(request_.duration.count())}};

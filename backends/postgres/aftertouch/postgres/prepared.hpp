@@ -126,7 +126,7 @@ public:
     /// Tells the server that the client is alive, if the transaction waits for it. *Threads*: any.
     void ping() noexcept {
         const std::unique_lock turn{turn_, std::try_to_lock};
-        if (turn && pings_ && !native_ && handle().in_transaction()) { exchange_.say_something(); }
+        if (turn && pings_ && handle().in_transaction()) { exchange_.say_something(); }
     }
     void limit_silence(std::chrono::milliseconds longest) { exchange_.limit_silence(longest); }
 
@@ -255,12 +255,12 @@ public:
         return noted(exchange_.simple(sql));
     }
 
-    /// libpq's own handle, for a caller who does with it what isn't known here.
+    /// libpq's own handle: what is done with it isn't known here.
     [[nodiscard]] PGconn* native() {
         const auto turn = take_turn();
         send_beginning();
         ++asked_;
-        native_ = true;
+        native_ = true, pings_ = false; // these until the next transaction
         return handle().get();
     }
     /// Whether `native` was called: what the handle is used for isn't known from then on.

@@ -102,6 +102,7 @@ public:
         batch_ = std::to_string(++batches_);
         connection_->begin_with_next("BEGIN ISOLATION LEVEL READ COMMITTED");
         connection_->require_transaction(true);
+        connection_->allow_pings();
         log_->begin_batch();
         seen_.reset();
     }
@@ -167,7 +168,6 @@ public:
             "SELECT set_config('aftertouch.batch', $1, true)", {Value{Cell::text(batch_)}});
         if (connection_->is_given_away()) { connection_->send_beginning(); }
         asked_ = connection_->asked();
-        connection_->allow_pings();
         return transaction_;
     }
     [[nodiscard]] Excuse excuse(const Error* thrown) const noexcept {

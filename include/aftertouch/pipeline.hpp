@@ -185,7 +185,7 @@ public:
     /// Delivers again what was written at `time` or later, by the database's clock.
     void rewind(Timestamp time) { rewind_to(database_.position_before(runner_.capture(), time)); }
 
-    /// Begins no further batch until `resume()`. Triggers go on capturing.
+    /// Begins no further batch until `resume()`. Triggers go on capturing, a lease is kept.
     void pause() {
         wishes_.pause(true);
         runner_.wake();

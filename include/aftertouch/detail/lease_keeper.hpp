@@ -15,7 +15,6 @@
 
 #include <aftertouch/capture.hpp>
 #include <aftertouch/detail/board.hpp>
-#include <aftertouch/detail/digits.hpp>
 #include <aftertouch/detail/reporter.hpp>
 #include <aftertouch/detail/session_holder.hpp>
 #include <aftertouch/error.hpp>

@@ -267,3 +267,41 @@ TEST_CASE("K6: whatever PgBouncer says when it has lost its server, the connecti
         }
     }
 }
+
+TEST_CASE("L1: leases go through PgBouncer, beside a batch that takes longer", "[threads]") {
+    if (skipped()) { return; }
+    Pool pool;
+    Database& direct = pool.shop.database;
+    direct.create_table<Reading>();
+    direct.create_table<Copy>();
+    Database of_one{pool.open()};
+    Database of_two{pool.open()};
+    std::atomic<bool> slow{false};
+    const auto slowly = [&](const at::Batch<Reading>& batch, Tx& tx) {
+        copy(batch, tx);
+        if (slow.exchange(false)) { std::this_thread::sleep_for(std::chrono::seconds{1}); }
+    };
+    at::Options options = named("copies", at::Begin::rebuild);
+    options.lease = std::chrono::milliseconds{300};
+    at::Pipeline one{at::source<Reading>().images(), slowly, of_one, options};
+    at::Pipeline two{at::source<Reading>().images(), slowly, of_two, options};
+    one.start();
+    CHECK(one.await_idle() == at::Awaited::idle);
+    two.start();
+    slow = true;
+    direct.transaction([](Tx& tx) { tx.upsert(reading(1, 1)); });
+    CHECK(one.await_idle() == at::Awaited::idle);
+    CHECK(one.status().changes == 1);
+    CHECK(two.status().state == at::State::standby);
+    one.stop();
+    direct.transaction([](Tx& tx) { tx.upsert(reading(2, 2)); });
+    CHECK(two.await_idle() == at::Awaited::idle);
+    CHECK(two.status().changes == 1);
+    two.stop();
+    CHECK(::test::one<std::int64_t>(direct, "SELECT count(*) FROM aftertouch.lease") == 0);
+    CHECK(::test::one<std::int64_t>(direct, differing) == 0);
+    CHECK(left_behind(of_one).empty());
+    for (const auto& errors : {one.errors(), two.errors()}) {
+        for (const at::Failure& failure : errors) { FAIL_CHECK(failure.message); }
+    }
+}

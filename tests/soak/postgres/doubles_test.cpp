@@ -27,12 +27,13 @@ soak::Course beside_a_rebuild(std::vector<std::string> follower) {
     return {.rounds = 2, .writers = 8, .pause = 25, .follower = std::move(follower)};
 }
 
-// What is broken shows only where processes meet by chance: up to four courses.
+// What is broken shows only where processes meet by chance, and mostly while the follower keeps up:
+// up to five courses, each with writers that pause for longer.
 void expect_found_out(soak::Course course) {
     course.changes = changes;
     course.follower.emplace_back("hasty");
     bool found = false;
-    for (int tries = 0; tries < 4 && !found; ++tries, ++course.seed) {
+    for (int tries = 0; tries < 5 && !found; ++tries, ++course.seed, course.pause += 20) {
         const soak::Verdict verdict = soak::Ground{course}.run();
         WARN(verdict.text());
         found = !verdict.faults.empty();

@@ -85,14 +85,20 @@ public:
         throw Error{Errc::fenced, "pipeline " + request_.pipeline + " has lost its lease"};
     }
 
-    /// In a transaction. Takes it unless another one holds it.
-    LeaseAnswer take() {
+    /// Who else holds it; `held` where nobody does.
+    LeaseAnswer look() {
         LeaseAnswer answer{.held = true};
         const std::array who{values()[0], values()[1]};
         connection_.each(dialect::foreign_lease(schema_), who, [&](const Statement& row) {
             answer = {false, std::string{row[0].bytes()}, std::string{row[1].bytes()}};
             return false;
         });
+        return answer;
+    }
+
+    /// In a transaction. Takes it unless another one holds it.
+    LeaseAnswer take() {
+        LeaseAnswer answer = look();
         if (!answer.held) { return answer; }
         connection_.run(dialect::take_lease(schema_), values());
         connection_.run(dialect::raise_version(schema_),
@@ -129,6 +135,8 @@ public:
 
     LeaseAnswer take() {
         const auto guard = lock();
+        // One that stands by looks again and again: a reader holds nobody up.
+        if (LeaseAnswer others = row_.look(); !others.held) { return others; }
         Connection& connection = *connection_.connection;
         connection.begin("BEGIN IMMEDIATE");
         try {

@@ -49,6 +49,7 @@ bool can_happen(Step step, Happened happened) {
         case Happened::drifted:
             return step == Step::start_over || step == Step::poll || step == Step::begin;
         case Happened::outrun:
+            return commits || step == Step::open || step == Step::poll || step == Step::begin;
         case Happened::in_doubt: return commits || step == Step::open;
         case Happened::trouble:
         case Happened::error:
@@ -289,4 +290,14 @@ TEST_CASE("K4: no checkpoint and paused: the rebuild is remembered until resume"
     cycle.request_pause(false);
     CHECK(cycle.on(Happened::done) == Step::start_over);
     CHECK(cycle.on(Happened::done) == Step::poll);
+}
+
+TEST_CASE(
+    "L1: a step that reads on or commits needs the lease; a handler's is fenced by the commit") {
+    std::set<Step> needing;
+    for (const Step step : all_steps()) {
+        if (at::needs_lease(step)) { needing.insert(step); }
+    }
+    CHECK(needing ==
+          std::set<Step>{Step::start_over, Step::poll, Step::begin, Step::advance, Step::note});
 }

@@ -26,6 +26,14 @@ at::Options leased(std::chrono::milliseconds lease = long_lease, std::string ins
     return options;
 }
 
+// A handler that fails while `broken`: its instance takes the lease and moves nothing on.
+OnBatch copying_unless(const bool& broken) {
+    return [&broken](const at::Batch<Order>& batch, Tx& tx) {
+        if (broken) { throw std::runtime_error{"no"}; }
+        copy_rows(batch, tx);
+    };
+}
+
 // The lease's holder, as everybody sees it; empty for none.
 std::string holder(Database& database) {
     const auto found = database.query(at::type<std::string>,
@@ -160,12 +168,7 @@ TEST_CASE("L1: nothing of a batch stays whose lease was taken meanwhile") {
     Database beside{place.open()};
     create_tables(shop);
     bool gets_nowhere = true;
-    Pipeline two{at::source<Order>(),
-        [&](const at::Batch<Order>& batch, Tx& tx) {
-            if (gets_nowhere) { throw std::runtime_error{"no"}; }
-            copy_rows(batch, tx);
-        },
-        shop, leased()};
+    Pipeline two{at::source<Order>(), copying_unless(gets_nowhere), shop, leased()};
     Told told;
     at::Options options = leased();
     options.observer = told.observer();
@@ -205,12 +208,7 @@ TEST_CASE("L1: a lease that is taken before the checkpoint is read fences too") 
     Database shop{place.open()};
     create_tables(shop);
     bool gets_nowhere = true;
-    Pipeline two{at::source<Order>(),
-        [&](const at::Batch<Order>& batch, Tx& tx) {
-            if (gets_nowhere) { throw std::runtime_error{"no"}; }
-            copy_rows(batch, tx);
-        },
-        shop, leased()};
+    Pipeline two{at::source<Order>(), copying_unless(gets_nowhere), shop, leased()};
     bool is_overtaken = false;
     at::Options options = leased();
     options.observer = [&](const at::Report& report) {

@@ -37,11 +37,14 @@ struct Options {
     Retry retry{}; ///< what comes of a handler that fails; at once stops
     std::optional<Retry> rebuild_retry{}; ///< the same while a rebuild runs, if it differs
     std::size_t dead_letters = 10'000;    ///< at most: where one more would come, it stops instead
-    /// Where several processes run this pipeline: how long the others wait for one that is gone; 0:
-    /// without a lease. On PostgreSQL a handler that has called `tx.native()` must send something
-    /// every three quarters of it: nobody else says meanwhile that it is alive.
+    /// Where several instances run this pipeline: how long the others stand by for one that was
+    /// killed (for one that stops: not at all); 100 ms to a day, 10 s is right for most; 0: none.
+    /// It takes a thread and a connection. Every instance must set it: one without runs beside the
+    /// holder, and handlers are called twice, though the database stays right. On PostgreSQL the
+    /// server ends a batch that is silent for three quarters of it; the library says something
+    /// meanwhile, but not for a handler that has called `tx.native()`.
     std::chrono::milliseconds lease{0};
-    std::string instance{}; ///< who this one is to the others, as a host's name
+    std::string instance{}; ///< who this one is to the others, as a host's name; needn't be unique
     Observer observer = log_warnings();
 };
 

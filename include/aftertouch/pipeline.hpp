@@ -198,8 +198,8 @@ public:
     /// Handles at most one batch on the calling thread; answers whether there was one. For
     /// applications with a loop of their own, and for tests.
     ///
-    /// *Throws* what the handler or the database threw (it is also kept in `errors()`), and `Error`
-    /// (`wrong_thread`) while the pipeline runs on its own thread.
+    /// A lease is kept until `stop()`. *Throws* what handler or database threw, `Error` (`busy`)
+    /// while another instance has the lease, (`wrong_thread`) while its own thread runs.
     bool run_once() {
         refuse_inside("Pipeline::run_once");
         const std::lock_guard guard{control_};

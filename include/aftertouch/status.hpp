@@ -77,7 +77,7 @@ struct Status {
     std::int64_t rebuilt = 0;
     std::int64_t failures = 0;
     std::int64_t dead_letters = 0; ///< set aside; 0 where the lag is missing
-    std::string lease_holder;      ///< who runs it as the lease says; empty without one
+    std::string lease_holder;      ///< who runs it: `Options::instance` and a random word, or empty
 };
 
 /// What waiting for a pipeline came to.

@@ -84,7 +84,7 @@ TEST_CASE("L1: while one instance holds the lease another one hands over nothing
     } catch (const at::Error& error) {
         CHECK(error.code() == at::Errc::busy);
         CHECK_THAT(error.what(), Catch::Contains("pipeline copy is run by one ") &&
-                                     Catch::Contains(": this instance waits for it"));
+                                     Catch::Contains(": one instance runs it at a time"));
     }
     CHECK(of_two.calls().empty());
     CHECK(two.status().lease_holder == one.status().lease_holder);

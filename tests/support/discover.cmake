@@ -1,5 +1,5 @@
 # Writes OUTPUT: one add_test for each TEST_CASE of EXECUTABLE, with LABELS and those TAG_LABELS that it has as a tag,
-# that needs FIXTURE.
+# that needs FIXTURE. Those with the tag `night` are tests only while AFTERTOUCH_SOAK=night.
 # (Catch2's own catch_discover_tests knows no labels by tag in version 2.)
 
 if(CATCH_VERSION VERSION_LESS 3)
@@ -41,10 +41,16 @@ while(names MATCHES "^\n([^\n]+)(\n.*)$")
         endif()
     endforeach()
     list(REMOVE_DUPLICATES labels)
+    if(night IN_LIST labels)
+        string(APPEND script "if(\"$ENV{AFTERTOUCH_SOAK}\" STREQUAL night)\n")
+    else()
+        string(APPEND script "if(TRUE)\n")
+    endif()
     string(APPEND script
         "add_test([==[${PREFIX}.${name}]==] [==[${EXECUTABLE}]==] [==[${filter}]==])\n"
         "set_tests_properties([==[${PREFIX}.${name}]==] PROPERTIES LABELS [==[${labels}]==] TIMEOUT ${TIMEOUT}"
         " FIXTURES_REQUIRED [==[${FIXTURE}]==]"
-        " WORKING_DIRECTORY [==[${SCRATCH}]==] SKIP_REGULAR_EXPRESSION [==[^skipped: ;\nskipped: ]==])\n")
+        " WORKING_DIRECTORY [==[${SCRATCH}]==] SKIP_REGULAR_EXPRESSION [==[^skipped: ;\nskipped: ]==])\n"
+        "endif()\n")
 endwhile()
 file(WRITE ${OUTPUT} "${script}")

@@ -28,7 +28,9 @@ soak::Course beside_a_rebuild(std::vector<std::string> follower) {
 }
 
 // What is broken shows only where processes meet by chance, and mostly while the follower keeps up:
-// up to five courses, each with writers that pause for longer.
+// up to five courses, each with writers that pause for longer. Those that are met rarely, the more
+// so the slower the machine is, are for the night: by day the schedules of order_test, and the
+// contract's R2, K6 and P5, meet the same faults without chance.
 void expect_found_out(soak::Course course) {
     course.changes = changes;
     course.follower.emplace_back("hasty");
@@ -61,29 +63,29 @@ TEST_CASE("P20: the soak finds out a search from the last number", "[slow]") {
 TEST_CASE("P20: the soak finds out a search for old transactions that begins too late", "[slow]") {
     expect_found_out({.follower = {"young_search"}});
 }
-TEST_CASE("P20: the soak finds out windows between the oldest transactions", "[slow]") {
+TEST_CASE("P20: the soak finds out windows between the oldest transactions", "[slow][night]") {
     expect_found_out({.follower = {"horizon"}});
 }
 TEST_CASE("P20: the soak finds out a snapshot without its running transactions", "[slow]") {
     expect_found_out({.follower = {"no_running"}});
 }
-TEST_CASE("P20: the soak finds out a position taken after writing", "[slow]") {
+TEST_CASE("P20: the soak finds out a position taken after writing", "[slow][night]") {
     expect_found_out({.follower = {"after_writing"}});
 }
-TEST_CASE("P20: the soak finds out a checkpoint that isn't fenced", "[slow]") {
+TEST_CASE("P20: the soak finds out a checkpoint that isn't fenced", "[slow][night]") {
     expect_found_out({.pairs = 1, .follower = {"unfenced"}});
 }
-TEST_CASE("P20: the soak finds out a rebuild's page with a later snapshot", "[slow]") {
+TEST_CASE("P20: the soak finds out a rebuild's page with a later snapshot", "[slow][night]") {
     expect_found_out(beside_a_rebuild({"late_snapshot"}));
 }
-TEST_CASE("P20: the soak finds out changes handed over in front of their page", "[slow]") {
+TEST_CASE("P20: the soak finds out changes handed over in front of their page", "[slow][night]") {
     expect_found_out(beside_a_rebuild({"beyond_cursor"}));
 }
 TEST_CASE("P20: the soak finds out numbers that each session draws ahead", "[slow]") {
     expect_found_out({.follower = {"unchecked"},
         .sabotage = "ALTER TABLE aftertouch.log ALTER seq SET CACHE 20"});
 }
-TEST_CASE("P20: the soak finds out a pruning by number", "[slow]") {
+TEST_CASE("P20: the soak finds out a pruning by number", "[slow][night]") {
     expect_found_out({.prune_in = 10,
         .prune = "DELETE FROM aftertouch.log WHERE seq <= (SELECT "
                  "min(split_part(split_part(checkpoint, ' ', 3), '_', 2)::bigint) "

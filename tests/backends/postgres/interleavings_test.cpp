@@ -195,15 +195,20 @@ void play_all(std::size_t program) {
 
 } // namespace
 
-TEST_CASE("P1, P2: every order of two writers, one of them plain") { play_all(0); }
-TEST_CASE("P1, P2: every order of two writers, one with an id long before its changes") {
+TEST_CASE("P1, P2: every order of two writers, one of them plain", "[slow]") { play_all(0); }
+TEST_CASE("P1, P2: every order of two writers, one with an id long before its changes", "[slow]") {
     play_all(1);
 }
-TEST_CASE("P1, P2: every order of two writers, one with a savepoint rolled back") { play_all(2); }
-TEST_CASE("P1, P2: every order of two writers, one with subtransactions kept") { play_all(3); }
-TEST_CASE("P1, P2: every order of two writers, one prepared") { play_all(4); }
-TEST_CASE("P1, P2: every order of two writers, one rolled back") { play_all(5); }
-TEST_CASE("P1, P2: every order of two writers that read repeatably, or delete and insert") {
+TEST_CASE("P1, P2: every order of two writers, one with a savepoint rolled back", "[slow]") {
+    play_all(2);
+}
+TEST_CASE("P1, P2: every order of two writers, one with subtransactions kept", "[slow]") {
+    play_all(3);
+}
+TEST_CASE("P1, P2: every order of two writers, one prepared", "[slow]") { play_all(4); }
+TEST_CASE("P1, P2: every order of two writers, one rolled back", "[slow]") { play_all(5); }
+TEST_CASE(
+    "P1, P2: every order of two writers that read repeatably, or delete and insert", "[slow]") {
     play_all(6);
     play_all(7);
 }

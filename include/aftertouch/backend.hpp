@@ -22,6 +22,7 @@
 #include <aftertouch/error.hpp>
 #include <aftertouch/fixed_string.hpp>
 #include <aftertouch/key.hpp>
+#include <aftertouch/lane.hpp>
 #include <aftertouch/lease.hpp>
 #include <aftertouch/script.hpp>
 #include <aftertouch/status.hpp>
@@ -68,12 +69,13 @@ enum class Excuse {
 
 /// What a pipeline asks for; a rebuild's order ends with the key.
 [[nodiscard]] inline SessionRequest session_request(std::string pipeline, const Capture& capture,
-    std::vector<std::size_t> order, bool skip_own_changes, Schema schema) {
+    std::vector<std::size_t> order, bool skip_own_changes, Schema schema, LeaseRequest lease) {
     for (const std::size_t part : capture.table.key) {
         const bool there = std::find(order.begin(), order.end(), part) != order.end();
         if (!there) { order.push_back(part); }
     }
-    return {std::move(pipeline), capture, std::move(order), skip_own_changes, schema, {}};
+    return {
+        std::move(pipeline), capture, std::move(order), skip_own_changes, schema, std::move(lease)};
 }
 
 namespace detail {
@@ -161,6 +163,50 @@ concept BackendSession = requires(S& session, const S& asked, const typename S::
     session.keep_alive();
     { session.wait(std::chrono::microseconds{}) } -> std::same_as<bool>;
 };
+
+/// The connection of a lane, where an engine lets several write beside each other: `Session::Lane`.
+/// Such an engine's session and positions have `finished_lanes` and `reopened` for it, its database
+/// `open_lane`; without, a batch is handled whole. `commit` notes that the lane's part is handled,
+/// and fails (`fenced`) where the checkpoint's version isn't the share's any more.
+template <class L>
+concept BackendLane = requires(L& lane, const L& asked, std::span<const Value> keys,
+    const LaneShare& share, const Error* thrown) {
+    typename L::Transaction;
+    lane.forget_source(); // it may have changed: look at it again
+    { asked.key_folds() } -> std::same_as<const std::vector<KeyFold>&>;
+    lane.begin();
+    lane.fetch(keys, detail::IgnoreRow{});
+    { lane.transaction() } -> std::same_as<typename L::Transaction&>;
+    { lane.intact() } -> std::same_as<bool>;
+    { asked.excuse(thrown) } -> std::same_as<Excuse>;
+    lane.run_own([](typename L::Transaction&) {});
+    lane.commit(share);
+    lane.roll_back();
+    lane.interrupt(); // on any thread, as `keep_alive`
+    lane.keep_alive();
+};
+
+namespace detail {
+/// In place of a lane's connection, where there is none.
+struct NoLane {
+    void interrupt() noexcept {}
+    void keep_alive() noexcept {}
+    void forget_source() noexcept {}
+};
+template <class Session>
+struct LaneOf {
+    using Type = NoLane;
+};
+template <class Session>
+    requires requires { typename Session::Lane; }
+struct LaneOf<Session> {
+    static_assert(BackendLane<typename Session::Lane>);
+    using Type = typename Session::Lane;
+};
+/// Whether batches can be dealt to lanes.
+template <class Session>
+inline constexpr bool has_lanes = requires { typename Session::Lane; };
+} // namespace detail
 
 /// A pipeline's lease, on a connection of its own. A `take` that changes the holder makes the
 /// checkpoint's version rise in the same transaction: so a batch of the holder before can't commit.

@@ -115,6 +115,8 @@ public:
         batch_.generation_ = facts.generation;
         batch_.replay_ = facts.replay;
         batch_.attempts_ = facts.attempts;
+        batch_.loaded_ = false; // another transaction may read its rows again
+        batch_.failed_read_ = nullptr;
         return batch_;
     }
 

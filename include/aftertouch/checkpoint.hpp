@@ -29,13 +29,29 @@ struct RebuildCursor {
     friend bool operator==(const RebuildCursor&, const RebuildCursor&) = default;
 };
 
-/// What a pipeline needs to go on: the log it reads, how far it has read it, and its rebuild.
+/// How many lanes a pipeline may have.
+inline constexpr std::int64_t most_lanes = 64;
+
+/// Changes behind a position that were dealt to lanes, and aren't all handled yet: which lanes have
+/// theirs is kept beside.
+struct Deal {
+    std::int64_t id = 0;      ///< no other deal's: the microsecond since 1970 when it was made
+    std::int64_t lanes = 0;   ///< how many they were dealt to
+    std::int64_t changes = 0; ///< of the log, from the position on
+    std::string to;           ///< the position behind them
+    bool leaves_own = false;  ///< changes of the pipeline's own handler aren't among them
+    friend bool operator==(const Deal&, const Deal&) = default;
+};
+
+/// What a pipeline needs to go on: the log it reads, how far it has read it, its rebuild, and what
+/// its lanes have in hand.
 ///
 /// Its size is bounded by the size of one key.
 struct Checkpoint {
     std::string log;      ///< identity of the log and of the capture in it; no spaces
     std::string position; ///< the backend's own text; no spaces
     RebuildCursor rebuild;
+    std::optional<Deal> deal{}; ///< never while a rebuild runs
     friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };
 
@@ -51,13 +67,18 @@ struct StoredCheckpoint {
 };
 
 /// The form that is stored: `at1 LOG POSITION gGENERATION` (`G` if it is the first), and
-/// ` rDONE/TOTAL` with the cursor's values while a rebuild runs.
+/// ` rDONE/TOTAL` with the cursor's values while a rebuild runs, or ` dID/LANES/CHANGES/TO`
+/// (`D` without changes of its own).
 [[nodiscard]] inline std::string to_text(const Checkpoint& checkpoint) {
     const RebuildCursor& rebuild = checkpoint.rebuild;
     std::string text = "at1 ";
     text.reserve(checkpoint.log.size() + 128); // most often that is room enough
     text.append(checkpoint.log).append(1, ' ').append(checkpoint.position);
     text.append(rebuild.first ? " G" : " g").append(std::to_string(rebuild.generation));
+    if (const auto& deal = checkpoint.deal) {
+        text += (deal->leaves_own ? " D" : " d") + std::to_string(deal->id) + '/' +
+                std::to_string(deal->lanes) + '/' + std::to_string(deal->changes) + '/' + deal->to;
+    }
     if (!rebuild.running) { return text; }
     text += " r" + std::to_string(rebuild.done) + '/' + std::to_string(rebuild.total);
     for (const Value& value : rebuild.last) { text += ' ' + to_text(value); }
@@ -99,6 +120,22 @@ namespace detail {
     return true;
 }
 
+[[nodiscard]] inline std::optional<Deal> deal_from(std::string_view text) {
+    Deal deal;
+    deal.leaves_own = text.front() == 'D';
+    text.remove_prefix(1);
+    for (std::int64_t* const part : {&deal.id, &deal.lanes, &deal.changes}) {
+        const std::size_t slash = text.find('/');
+        const auto number = whole_number(text.substr(0, slash));
+        if (!number || *number == 0 || slash == std::string_view::npos) { return std::nullopt; }
+        *part = *number;
+        text.remove_prefix(slash + 1);
+    }
+    deal.to = text;
+    const bool can_be = deal.lanes <= most_lanes && !text.empty();
+    return can_be ? std::optional{std::move(deal)} : std::nullopt;
+}
+
 } // namespace detail
 
 /// Reads the stored form; nothing for any other text.
@@ -117,6 +154,10 @@ namespace detail {
     checkpoint.rebuild.first = generation->front() == 'G';
     if (text.empty()) { return checkpoint; }
     const auto counts = detail::next_word(text);
+    if (counts && (counts->front() == 'd' || counts->front() == 'D') && text.empty()) {
+        checkpoint.deal = detail::deal_from(*counts);
+        return checkpoint.deal ? std::optional{std::move(checkpoint)} : std::nullopt;
+    }
     if (!counts || !detail::read_cursor(*counts, text, checkpoint.rebuild)) { return std::nullopt; }
     return checkpoint;
 }

@@ -40,9 +40,10 @@ enum class Happened {
     nothing,       ///< poll, begin: there are none
     moved,         ///< poll: there are none, and the position that was passed may be written again
     drifted,       ///< start_over, poll, begin: triggers or tables aren't what they were
-    outrun,   ///< start_over, poll, begin, advance, note: another process moved the checkpoint, or
-              ///< has taken the lease
-    in_doubt, ///< start_over, advance, note: the commit failed, and may have happened all the same
+    outrun,        ///< start_over, poll, begin, handle, advance, note: another process moved the
+                   ///< checkpoint, or has taken the lease
+    in_doubt, ///< start_over, begin, handle, advance, note: a commit failed, and may have happened
+              ///< all the same
     trouble,  ///< any: an error that passes by itself
     error     ///< any: one that doesn't; handle: the handler threw, or ended the transaction
 };

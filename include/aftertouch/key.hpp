@@ -31,7 +31,9 @@ namespace detail {
 inline void append_number(std::string& form, char letter, std::uint64_t bits) {
     char bytes[1 + sizeof bits];
     bytes[0] = letter;
-    std::memcpy(bytes + 1, &bits, sizeof bits);
+    for (std::size_t i = 0; i < sizeof bits; ++i) {
+        bytes[1 + i] = static_cast<char>(bits >> (8 * i) & 0xFFU);
+    }
     form.append(bytes, sizeof bytes);
 }
 
@@ -59,7 +61,7 @@ inline void append_text(std::string& form, char letter, std::string_view text, K
 /// length in front.
 ///
 /// The form is injective, and equal for values that compare equal in the database: 1 and 1.0, and
-/// texts under `fold`. It lives in memory only, and in the machine's byte order.
+/// texts under `fold`. It is the same on every machine: lanes are dealt by it.
 inline void append_key_form(std::string& form, Cell part, KeyFold fold = KeyFold::exact) {
     switch (part.kind()) {
         case Kind::text:

@@ -25,7 +25,8 @@ enum class Moment {
     rebuild_page,
     rebuild_finished,
     batch_committed,
-    batch_undone,  ///< the handler threw, or the pipeline had to stop: nothing of it stays
+    batch_undone,  ///< the handler threw, or the pipeline had to stop: nothing of it stays (but
+                   ///< what other lanes have committed)
     batch_retried, ///< it comes again by the policy of retries; told before the pause
     record_parked, ///< records were set aside as dead letters; the message is the first one's
     drift_found,   ///< the triggers aren't what they were

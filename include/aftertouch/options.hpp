@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <aftertouch/capture.hpp>
+#include <aftertouch/checkpoint.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/observer.hpp>
 #include <aftertouch/retry.hpp>
@@ -32,6 +33,14 @@ struct Options {
     std::size_t batch_bytes =
         16 * 1024 * 1024; ///< bytes of values at most, but for one larger record
     std::chrono::milliseconds poll_interval{50}; ///< the longest pause between two looks while idle
+    /// On PostgreSQL: slices of the keys that are handled beside each other, 1 to 64, each with a
+    /// thread, a connection and a transaction of its own. Changes of one key are in one lane, in
+    /// order. The handler is called by several threads at once, and where lanes write the same rows
+    /// they wait for each other: what it adds to such a row must be one statement (`UPDATE total
+    /// SET n = n + $1`), since what it reads there another lane may be changing. Any number may
+    /// follow any other. A rebuild hands its rows over in one lane; so does SQLite always, which
+    /// has one writer.
+    std::size_t lanes = 1;
     bool skip_own_changes =
         false;     ///< leave out changes of the source that this pipeline's own handler made
     Retry retry{}; ///< what comes of a handler that fails; at once stops
@@ -60,6 +69,7 @@ struct Options {
         refuse("batch_size is 1 to 500 records");
     }
     if (options.batch_bytes == 0) { refuse("batch_bytes is at least 1"); }
+    if (options.lanes == 0 || options.lanes > most_lanes) { refuse("lanes is 1 to 64"); }
     if (options.poll_interval.count() <= 0) { refuse("poll_interval is at least a millisecond"); }
     if (options.dead_letters == 0) { refuse("dead_letters is at least 1"); }
     if (options.lease.count() != 0 && (options.lease < std::chrono::milliseconds{100} ||

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,23 +39,41 @@ public:
     BatchReader(const Options& options, bool key_order, bool minds_rebuilds)
         : options_{options}, key_order_{key_order}, minds_rebuilds_{minds_rebuilds} {}
 
-    /// Reads behind `from` into `writer`; `rebuild` moves on with the page. Answers how many
-    /// changes of the log there were, also those that a filter dropped.
-    std::size_t read(
-        Session& session, Position from, RebuildCursor& rebuild, BatchWriter<T>& writer) {
+    /// Reads at most `limit` changes of the log behind `from` into `writer`, which may be a batch's
+    /// or what deals them. Answers how many there were, also those that a filter dropped.
+    template <class Writer>
+    std::size_t read(Session& session, Position from, std::size_t limit, Writer& writer) {
+        std::size_t passed = 0;
+        truncated_ = refused_ = false;
+        // Where one lane is full soon, the rest of a large read would be for nothing.
+        const std::size_t most = 2 * options_.batch_size;
+        do {
+            std::tie(end_, more_) = session.read_changes(from, std::min(limit - passed, most),
+                [&](const LogRow& row) { return take(row, writer, passed); });
+            from = end_;
+        } while (more_ && !refused_ && passed < limit);
+        truncated_ = truncated_ && passed == 0;
+        return passed;
+    }
+    /// The same while a rebuild runs, which moves on with the page behind them.
+    std::size_t read_rebuild(
+        Session& session, const Position& from, RebuildCursor& rebuild, BatchWriter<T>& writer) {
         std::size_t passed = 0;
         truncated_ = more_ = false;
-        const auto on_change = [&](const LogRow& row) {
-            truncated_ = row.operation == Operation::truncated;
-            if (truncated_ || is_full(writer)) { return false; }
-            writer.add_change(row);
-            ++passed;
-            return true;
-        };
-        if (!rebuild.running) {
-            std::tie(end_, more_) = session.read_changes(from, options_.batch_size, on_change);
-        } else {
-            read_rebuild(session, from, rebuild, writer, on_change);
+        const Timestamp now = wall_clock();
+        RebuildRead<Position> read = session.read_rebuild(
+            from, options_.batch_size, leaves_to_pages(rebuild), rebuild.last,
+            [&](const LogRow& row) { return take(row, writer, passed); },
+            [&](std::span<const Cell> row) {
+                if (is_full(writer)) { return false; }
+                writer.add_present(row, rebuild.generation, now);
+                ++rebuild.done;
+                return true;
+            });
+        end_ = std::move(read.end);
+        if (read.last) {
+            rebuild.running = false;
+            rebuild.last.clear();
         }
         truncated_ = truncated_ && passed == 0;
         return passed;
@@ -80,22 +99,19 @@ private:
     [[nodiscard]] bool is_full(const BatchWriter<T>& writer) const noexcept {
         return writer.size() != 0 && writer.bytes() >= options_.batch_bytes;
     }
+    template <class Dealing>
+    [[nodiscard]] bool is_full(const Dealing& dealing) const noexcept {
+        return dealing.is_full();
+    }
 
-    template <class OnChange>
-    void read_rebuild(Session& session, const Position& from, RebuildCursor& rebuild,
-        BatchWriter<T>& writer, const OnChange& on_change) {
-        const Timestamp now = wall_clock();
-        RebuildRead<Position> read = session.read_rebuild(from, options_.batch_size,
-            leaves_to_pages(rebuild), rebuild.last, on_change, [&](std::span<const Cell> row) {
-                if (is_full(writer)) { return false; }
-                writer.add_present(row, rebuild.generation, now);
-                ++rebuild.done;
-                return true;
-            });
-        end_ = std::move(read.end);
-        if (!read.last) { return; }
-        rebuild.running = false;
-        rebuild.last.clear();
+    template <class Writer>
+    [[nodiscard]] bool take(const LogRow& row, Writer& writer, std::size_t& passed) {
+        truncated_ = row.operation == Operation::truncated;
+        refused_ = truncated_ || is_full(writer);
+        if (refused_) { return false; }
+        writer.add_change(row);
+        ++passed;
+        return true;
     }
 
     const Options& options_;
@@ -103,6 +119,7 @@ private:
     bool minds_rebuilds_;
     Position end_;
     bool truncated_ = false;
+    bool refused_ = false; // a change that the log has
     bool more_ = false;
 };
 

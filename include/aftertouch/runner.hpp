@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <exception>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include <aftertouch/backend.hpp>
 #include <aftertouch/checkpoint.hpp>
@@ -23,7 +19,6 @@
 #include <aftertouch/detail/trouble.hpp>
 #include <aftertouch/detail/waiting.hpp>
 #include <aftertouch/detail/wishes.hpp>
-#include <aftertouch/observer.hpp>
 #include <aftertouch/options.hpp>
 #include <aftertouch/status.hpp>
 
@@ -37,7 +32,6 @@ template <class S, class H, class B>
 class Runner {
 public:
     using Session = typename B::Session;
-    using Position = typename Session::Position;
 
     Runner(S source, H handler, B& database, Options options, Board& board, const Wishes& wishes)
         : database_{database},
@@ -50,7 +44,9 @@ public:
           batch_{std::move(source), std::move(handler), database, options_},
           lease_{options_, board, reporter_, session_},
           waiting_{options_, board, reporter_, wishes, session_},
-          patience_{options_} {}
+          patience_{options_},
+          request_{session_request(options_.name, capture_, batch_.source().order(),
+              options_.skip_own_changes, options_.schema, lease_.request(capture_))} {}
 
     /// Does one step and says what happened. Throws nothing: `told_error` has what went wrong.
     [[nodiscard]] Happened carry_out(Step step, Cycle& cycle) {
@@ -85,14 +81,14 @@ public:
 
 private:
     [[nodiscard]] Happened caught(Step step, const Error* thrown) noexcept {
-        const bool in_handler = batch_.threw_in_handler();
-        const Happened happened = trouble_.caught(
-            {in_handler ? Step::handle : step, tracker_.in_doubt(), session_.aborted(),
-                tracker_.version(), session_ ? session_->excuse(thrown) : Excuse::none});
-        if (!in_handler || happened != Happened::error) { return happened; }
-        const bool again = patience_.judge(trouble_.fault(),
-            {tracker_.attempts(), batch_.in_parts(), rebuild().running, step == Step::start_over});
-        return again ? Happened::trouble : Happened::error;
+        const Excuse excuse = session_ ? session_->excuse(thrown) : Excuse::none;
+        const Blame blame = batch_.blame(step, excuse);
+        const Happened happened = trouble_.caught({blame.step, tracker_.in_doubt(),
+            session_.aborted(), tracker_.version(), blame.excuse});
+        if (!blame.in_handler || happened != Happened::error) { return happened; }
+        const FailedBatch failed{tracker_.attempts(), batch_.in_parts(), tracker_.rebuild().running,
+            step == Step::start_over};
+        return patience_.judge(trouble_.fault(), failed) ? Happened::trouble : Happened::error;
     }
 
     [[nodiscard]] Happened do_step(Step step, Cycle& cycle) {
@@ -105,7 +101,10 @@ private:
             case Step::handle: return handle();
             case Step::advance: return advance(cycle);
             case Step::undo: undo(); break;
-            case Step::note: return note();
+            case Step::note:
+                session_->begin();
+                commit(tracker_.passed());
+                break;
             case Step::wait: cycle.paused() ? waiting_.while_paused() : waiting_.for_news(); break;
             case Step::back_off: back_off(); break;
             case Step::fail: fail(); break;
@@ -117,20 +116,25 @@ private:
     Happened open(Cycle& cycle) {
         patience_.forget_verdict();
         if (!waiting_.is_on()) { reporter_.state(State::starting); }
-        make_session();
+        session_.open(database_, request_, wishes_.stopping());
         if (session_->bring_up()) {
             reporter_.tell(
                 Moment::installed, "capture " + capture_.name + " was installed or mended");
         }
+        session_.forget_sources();
         lease_.take(database_, capture_, wishes_.stopping());
         batch_.prepare(*session_, capture_);
         const bool usable = tracker_.load(*session_);
         lease_.confirm();
         trouble_.refuse_lost_commit(tracker_.version());
-        cycle.set_rebuilding(rebuild().running);
-        if (!usable) { return Happened::no_checkpoint; }
-        reporter_.rebuild_taken_up(rebuild());
+        cycle.set_rebuilding(tracker_.rebuild().running);
+        if (!usable) {
+            batch_.take_up(*session_, {});
+            return Happened::no_checkpoint;
+        }
+        reporter_.rebuild_taken_up(tracker_.rebuild());
         tracker_.take_up_rewind(*session_);
+        batch_.take_up(*session_, tracker_.checkpoint());
         show_state();
         return Happened::done;
     }
@@ -139,30 +143,27 @@ private:
     Happened start_over(Cycle& cycle) {
         waiting_.work_begins();
         session_->begin();
-        if (const auto found = session_->drift(); !found.empty()) {
-            return drifted(to_text(found));
-        }
+        if (has_drifted()) { return Happened::drifted; }
         const bool wanted =
             tracker_.is_known() || options_.begin == Begin::rebuild || cycle.rebuild_wanted();
-        std::optional<Position> from;
-        if (cycle.has_checkpoint() && session_->usable(tracker_.position()) == Usable::yes) {
-            from = tracker_.position();
-        }
-        batch_.start_over(*session_, tracker_, wanted, from);
+        const bool usable =
+            cycle.has_checkpoint() && session_->usable(tracker_.position()) == Usable::yes;
+        batch_.start_over(*session_, tracker_, wanted, usable);
         commit(batch_.next());
         tracker_.rebuild_begins();
-        cycle.set_rebuilding(rebuild().running);
+        cycle.set_rebuilding(tracker_.rebuild().running);
         show_state();
-        if (rebuild().running) { reporter_.rebuild_begins(rebuild()); }
+        if (tracker_.rebuild().running) { reporter_.rebuild_begins(tracker_.rebuild()); }
         return Happened::done;
     }
 
     Happened poll() {
         board_.look_begins();
         batch_.drop();
-        if (batch_.has_more_behind(tracker_.position())) { return Happened::news; }
+        const bool more = batch_.has_taken_up() || batch_.has_more_behind(tracker_.position());
+        if (more) { return Happened::news; }
         if (batch_.has_released(*session_)) { return Happened::news; }
-        const std::optional<Position> seen = session_->poll(tracker_.position());
+        const auto seen = session_->poll(tracker_.position());
         if (!seen) { return Happened::news; }
         const bool write = tracker_.pass_to(*seen);
         show_state();
@@ -173,9 +174,7 @@ private:
     Happened begin() {
         waiting_.work_begins();
         session_->begin();
-        if (const auto found = session_->drift(); !found.empty()) {
-            return drifted(to_text(found));
-        }
+        if (has_drifted()) { return Happened::drifted; }
         const bool any = batch_.read(*session_, tracker_.checkpoint(), tracker_.position());
         // Asked behind it, in its transaction: so nothing was pruned under the reading (P5). The
         // checkpoint may have gone on elsewhere, or the log be another one: `open` looks at both.
@@ -188,43 +187,50 @@ private:
             drift_ = "the source was truncated";
             return Happened::no_checkpoint;
         }
-        if (any) { return Happened::done; }
-        static_cast<void>(tracker_.pass_to(batch_.end()));
-        return Happened::nothing;
+        if (!any) {
+            static_cast<void>(tracker_.pass_to(batch_.end()));
+            return Happened::nothing;
+        }
+        if (batch_.has_taken_up()) {
+            session_->roll_back(); // known already
+        } else if (batch_.is_dealt()) {
+            tracker_.commit(*session_, batch_.claim(tracker_.position()));
+        }
+        return Happened::done;
     }
 
     Happened handle() {
-        batch_.hand_over_to_handler(*session_, tracker_.replaying(), tracker_.attempts(), patience_,
-            [this] { return session_.aborted(); });
+        const BatchStand stand{tracker_.replaying(), tracker_.attempts(), tracker_.version()};
+        const auto aborted = [this] { return session_.aborted(); };
+        if (batch_.is_dealt()) {
+            session_.open_lanes(batch_.lanes_wanted(), database_, request_, wishes_.stopping());
+            batch_.hand_over_dealt(session_, stand, patience_, aborted);
+        } else {
+            batch_.hand_over(*session_, stand, patience_, aborted);
+        }
         return Happened::done;
     }
 
     Happened advance(Cycle& cycle) {
-        commit(batch_.next());
-        cycle.set_rebuilding(rebuild().running);
+        if (batch_.leaves_more()) {
+            tracker_.move_on(batch_.next()); // the next deal writes it
+            recovered();
+        } else {
+            if (batch_.is_dealt()) { session_->begin(); }
+            commit(batch_.next());
+        }
+        cycle.set_rebuilding(tracker_.rebuild().running);
         show_state();
-        reporter_.batch(batch_.committed(), rebuild());
+        reporter_.batch(batch_.committed(), tracker_.rebuild());
         return Happened::done;
     }
 
     // What there is to tell of a transaction is told behind it: an observer may ask the database.
     void undo() {
         session_->roll_back();
-        if (drift_) {
-            reporter_.tell(Moment::drift_found, *drift_);
-        } else if (!batch_.event_id().empty()) {
-            reporter_.undone(batch_.event_id(), trouble_.message());
-        }
-        drift_.reset();
+        reporter_.undone(
+            std::exchange(drift_, std::nullopt), batch_.event_id(), trouble_.message());
         if (patience_.verdict().counts) { count_attempt(); }
-    }
-
-    Happened note() {
-        session_->begin();
-        Checkpoint next = tracker_.checkpoint();
-        next.position = tracker_.position().text();
-        commit(next);
-        return Happened::done;
     }
 
     void back_off() {
@@ -244,14 +250,6 @@ private:
 
     // ----------------------------------------------------------------------------- their parts
 
-    void make_session() {
-        if (session_) { return; }
-        SessionRequest request = session_request(options_.name, capture_, batch_.source().order(),
-            options_.skip_own_changes, options_.schema);
-        request.lease = lease_.request(capture_);
-        session_.hold(database_.open_session(request, wishes_.stopping()));
-    }
-
     void count_attempt() {
         try {
             session_->count_attempt(tracker_.version());
@@ -262,19 +260,20 @@ private:
         }
     }
 
-    [[nodiscard]] const RebuildCursor& rebuild() const noexcept {
-        return tracker_.checkpoint().rebuild;
-    }
-
     void commit(const Checkpoint& next) {
         tracker_.commit(*session_, next);
+        recovered();
+    }
+    void recovered() noexcept {
         patience_.succeeded();
         waiting_.recovered();
         trouble_.recovered();
     }
 
-    [[nodiscard]] Happened drifted(std::string what) {
-        return drift_ = std::move(what), Happened::drifted;
+    // Told when the transaction is undone.
+    [[nodiscard]] bool has_drifted() {
+        if (const auto found = session_->drift(); !found.empty()) { drift_ = to_text(found); }
+        return drift_.has_value();
     }
 
     void show_state() const {
@@ -294,6 +293,7 @@ private:
     Waiting<Session> waiting_;
     Trouble trouble_;
     Patience patience_;
+    SessionRequest request_;
     std::optional<std::string> drift_; // found in the transaction that is undone next
 };
 

@@ -47,6 +47,10 @@ CREATE TABLE aftertouch.dead_letter (id bigint GENERATED ALWAYS AS IDENTITY PRIM
 -- DELETE its row. Pipelines without a lease have none.
 CREATE TABLE aftertouch.lease (pipeline text PRIMARY KEY, holder text NOT NULL, until timestamp with time zone NOT NULL) WITH (fillfactor = 50);
 
+-- Which part of its changes each lane of a pipeline has handled last: the checkpoint says what
+-- they were dealt. Pipelines without lanes have none.
+CREATE TABLE aftertouch.lane (pipeline text, lane integer, deal bigint NOT NULL, PRIMARY KEY (pipeline, lane)) WITH (fillfactor = 50);
+
 -- Which transactions were a pipeline's own, for pipelines that leave out what they change.
 CREATE TABLE aftertouch.own_change (xid xid8 NOT NULL, pipeline text NOT NULL);
 

@@ -42,6 +42,9 @@ DROP TABLE aftertouch.dead_letter;
 DROP TABLE aftertouch.lease;
 
 -- It was the last capture.
+DROP TABLE aftertouch.lane;
+
+-- It was the last capture.
 DROP TABLE aftertouch.own_change;
 
 DROP FUNCTION aftertouch.log_is_pruned_by_delete();

@@ -128,7 +128,11 @@ TEST_CASE("P4: what no version writes is refused") {
         "at1 log 5 g1 r1/5 t4", "at1 log 5 g1 r1/5 t4G", "at1 log 5 g99999999999999999999",
         "at1 log 5 g1 r1/99999999999999999999", "at1 log 5 g1 r1/5 i99999999999999999999",
         "at1 log 5 g01", "at1 log 5 g+1", "at1 log 5 g-0", "at1 log 5 g1 r01/5",
-        "at1 log 5 g1 r1/-0", "at1 log 5 g1\n", "at1\tlog\t5\tg1");
+        "at1 log 5 g1 r1/-0", "at1 log 5 g1\n", "at1\tlog\t5\tg1", "at1 log 5 g1 d",
+        "at1 log 5 g1 d1", "at1 log 5 g1 d1/2/3", "at1 log 5 g1 d1/2/3/", "at1 log 5 g1 d1/2/3/9 ",
+        "at1 log 5 g1 d1/2/3/9 r1/5", "at1 log 5 g1 r1/5 d1/2/3/9", "at1 log 5 g1 d0/2/3/9",
+        "at1 log 5 g1 d1/0/3/9", "at1 log 5 g1 d1/65/3/9", "at1 log 5 g1 d1/2/0/9",
+        "at1 log 5 g1 d01/2/3/9", "at1 log 5 g1 1/2/3/9");
     INFO("\"" << text << "\"");
     CHECK(!at::checkpoint_from(text));
 }
@@ -142,4 +146,16 @@ TEST_CASE("P4: a checkpoint's size is bounded by the size of one key") {
     CHECK(without_key < 128);
     checkpoint.rebuild.last = {Value{Cell::text(std::string(1000, 'x'))}};
     CHECK(to_text(checkpoint).size() == without_key + 2 + 2000);
+}
+
+TEST_CASE(
+    "P4, L2: what lanes were dealt stands in the checkpoint until all of them have handled it") {
+    Checkpoint checkpoint{"log", "5", {}};
+    checkpoint.rebuild.generation = 7;
+    checkpoint.deal = at::Deal{1790000000000000, 64, 4000, "9"};
+    CHECK(to_text(checkpoint) == "at1 log 5 g7 d1790000000000000/64/4000/9");
+    CHECK(at::checkpoint_from(to_text(checkpoint)) == checkpoint);
+    checkpoint.deal->leaves_own = true;
+    CHECK(to_text(checkpoint) == "at1 log 5 g7 D1790000000000000/64/4000/9");
+    CHECK(at::checkpoint_from(to_text(checkpoint)) == checkpoint);
 }

@@ -49,8 +49,10 @@ bool can_happen(Step step, Happened happened) {
         case Happened::drifted:
             return step == Step::start_over || step == Step::poll || step == Step::begin;
         case Happened::outrun:
-            return commits || step == Step::open || step == Step::poll || step == Step::begin;
-        case Happened::in_doubt: return commits || step == Step::open;
+            return commits || step == Step::open || step == Step::poll || step == Step::begin ||
+                   step == Step::handle;
+        case Happened::in_doubt:
+            return commits || step == Step::open || step == Step::begin || step == Step::handle;
         case Happened::trouble:
         case Happened::error:
             return commits || step == Step::open || step == Step::poll || step == Step::begin ||

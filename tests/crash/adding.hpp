@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include <aftertouch/aftertouch.hpp>
@@ -21,12 +22,15 @@ using test::Total;
 /// Whether the handler wants changes of every fifth order set aside.
 inline bool is_picky = false;
 
+/// How many lanes its changes are dealt to, where the engine knows lanes.
+inline std::size_t in_lanes = 1;
+
 /// A pipeline with small batches, passed to `work`.
 template <class Database, class Work>
 void with_pipeline(Database& database, Database* beside, Work work) {
     at::Pipeline pipeline{test::orders,
         test::Adding<Database>{{.beside = beside, .picky = &is_picky}}, database,
-        {.name = "totals", .batch_size = 5, .observer = {}}};
+        {.name = "totals", .batch_size = 5, .lanes = in_lanes, .observer = {}}};
     work(pipeline);
 }
 

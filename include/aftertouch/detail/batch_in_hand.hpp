@@ -4,19 +4,21 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <aftertouch/backend.hpp>
-#include <aftertouch/batch_writer.hpp>
 #include <aftertouch/checkpoint.hpp>
+#include <aftertouch/detail/deal_in_hand.hpp>
+#include <aftertouch/detail/handler_caller.hpp>
 #include <aftertouch/detail/handler_scope.hpp>
-#include <aftertouch/detail/isolation.hpp>
 #include <aftertouch/detail/patience.hpp>
+#include <aftertouch/detail/portion.hpp>
 #include <aftertouch/detail/reporter.hpp>
+#include <aftertouch/detail/session_holder.hpp>
 #include <aftertouch/detail/tracker.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/handler.hpp>
@@ -38,12 +40,12 @@ public:
 
     BatchInHand(S source, H handler, const B& database, const Options& options)
         : source_{std::move(source)},
-          handler_{std::move(handler)},
-          database_{database},
           options_{options},
+          caller_{std::move(handler), database, options},
           reader_{options, source_.order().empty(),
               minds_rebuilds<H, T, typename Session::Transaction>()},
-          isolation_{options, writer_, B::dead_letter_table(source_.capture())} {}
+          portion_{options, B::dead_letter_table(source_.capture())},
+          deal_{options, B::dead_letter_table(source_.capture())} {}
 
     [[nodiscard]] const S& source() const noexcept { return source_; }
 
@@ -51,14 +53,27 @@ public:
     void prepare(Session& session, const Capture& capture) {
         log_ = session.event_id({});
         log_.erase(log_.rfind(':')); // an event id is the log's name and a position
-        writer_.prepare(
+        portion_.writer().prepare(
             capture.imaged, session.key_folds(),
             [&session](
                 std::span<const Value> keys, const RowSink& sink) { session.fetch(keys, sink); },
             source_.filter());
-        isolation_.load(session);
+        deal_.prepare(capture.imaged, session.key_folds(), source_.filter());
         drop();
     }
+
+    /// Takes up what the checkpoint says is dealt to lanes; and looks at the letters, behind the
+    /// checkpoint: it may have passed those that were set aside.
+    void take_up(Session& session, const Checkpoint& checkpoint) {
+        if constexpr (has_lanes<Session>) {
+            const auto& deal = checkpoint.deal;
+            deal_.take_up(
+                deal, deal ? session.finished_lanes(deal->id) : std::vector<std::size_t>{});
+        }
+        portion_.isolation().load(session);
+    }
+    /// Whether some of its changes are handled already, perhaps: then it goes first.
+    [[nodiscard]] bool has_taken_up() const noexcept { return deal_.taken_up().has_value(); }
 
     /// Nothing is in hand.
     void drop() noexcept { event_id_.clear(); }
@@ -67,11 +82,11 @@ public:
 
     /// Takes the position of the log's end, and with `rebuild` begins one: tells the handler, in
     /// the session's transaction.
-    /// Changes behind `from`, if there is such a place, are still handed over to a handler that
+    /// With `usable` changes behind the tracker's position are still handed over to a handler that
     /// neither clears nor sweeps.
-    void start_over(Session& session, const Tracker<Session>& tracker, bool rebuild,
-        std::optional<Position> from) {
+    void start_over(Session& session, const Tracker<Session>& tracker, bool rebuild, bool usable) {
         drop();
+        deal_.take_up({}, {});
         head_ = session.head();
         next_ = {session.log(), head_.text(), {}};
         const std::int64_t last = tracker.checkpoint().rebuild.generation;
@@ -83,30 +98,35 @@ public:
         next_.rebuild.running = true;
         next_.rebuild.total = session.count_rows();
         const bool emptied = std::exchange(emptied_by_hand_, false);
-        if (from && !emptied && !reader_.leaves_to_pages(next_.rebuild)) {
-            next_.position = from->text();
+        if (usable && !emptied && !reader_.leaves_to_pages(next_.rebuild)) {
+            next_.position = tracker.position().text();
         }
         // Whatever was set aside is of before: it would make again what nobody tells the end of.
-        if (reader_.minds_rebuilds() || emptied) { isolation_.discard_all(session); }
-        in_handler(session,
-            [&](auto& tx) { tell_rebuild_started<T>(handler_, next_.rebuild.generation, tx); });
+        if (reader_.minds_rebuilds() || emptied) { portion_.isolation().discard_all(session); }
+        caller_.run(session, portion_.inside_handler(), [&](auto& tx) {
+            tell_rebuild_started<T>(caller_.handler(), next_.rebuild.generation, tx);
+        });
         if (options_.skip_own_changes) { session.mark_own_changes(head_); }
     }
 
     /// Whether dead letters were released: they go first. *Threads* of `look_at_letters`: any.
-    [[nodiscard]] bool has_released(Session& session) { return isolation_.has_released(session); }
-    void look_at_letters() noexcept { isolation_.look(); }
+    [[nodiscard]] bool has_released(Session& session) {
+        return portion_.isolation().has_released(session);
+    }
+    void look_at_letters() noexcept { portion_.isolation().look(); }
 
     /// Reads what comes behind `from`, or dead letters that were released; answers whether there
     /// was anything.
-    [[nodiscard]] bool read(Session& session, const Checkpoint& checkpoint, Position from) {
+    [[nodiscard]] bool read(Session& session, const Checkpoint& checkpoint, const Position& from) {
         began_ = Clock::now();
-        writer_.clear(log_);
-        in_parts_ = false;
+        portion_.writer().clear(log_);
         next_ = checkpoint;
+        next_.deal.reset();
         was_rebuilding_ = checkpoint.rebuild.running;
+        from_letters_ = dealt_ = false;
         head_ = options_.skip_own_changes ? session.head() : Position{};
-        from_letters_ = isolation_.begin(session);
+        if (has_taken_up()) { return read_deal(session, from); }
+        from_letters_ = portion_.isolation().begin(session);
         if (from_letters_) {
             static_cast<void>(session.head()); // a transaction begins with a look at the log
             was_rebuilding_ = false;
@@ -114,11 +134,14 @@ public:
             event_id_ = session.event_id(from);
             return true;
         }
-        const std::size_t passed = read_in_scope(session, from);
-        next_.position = reader_.end().text();
-        if (passed == 0 && !was_rebuilding_) { return false; }
-        event_id_ = session.event_id(reader_.end());
-        return true;
+        if (has_lanes<Session> && options_.lanes > 1 && !was_rebuilding_) {
+            return read_deal(session, from);
+        }
+        const HandlerScope scope = caller_.scope(); // a filter may do as little as a handler
+        const std::size_t passed =
+            was_rebuilding_ ? reader_.read_rebuild(session, from, next_.rebuild, portion_.writer())
+                            : reader_.read(session, from, options_.batch_size, portion_.writer());
+        return ends_at(session, reader_.end(), passed != 0 || was_rebuilding_);
     }
     /// How far the log was read.
     [[nodiscard]] const Position& end() const noexcept { return reader_.end(); }
@@ -140,99 +163,137 @@ public:
         return reader_.more() && reader_.end() == position;
     }
 
-    /// Hands the batch over, and where the policy or the handler says so in parts, so that records
-    /// at fault are found and set aside.
-    ///
-    /// Nothing is set aside while `aborted()` says that the handler's time is over.
+    /// Hands the batch over.
     template <class Aborted>
-    void hand_over_to_handler(Session& session, bool replay, std::int64_t attempts,
-        const Patience& patience, Aborted aborted) {
-        const Batch<T>& batch =
-            writer_.seal({event_id_, next_.rebuild.generation, attempts, replay || from_letters_});
-        const bool concerned = isolation_.concerns_batch(session);
-        in_parts_ = patience.wants_parts(attempts, was_rebuilding_) || concerned;
-        in_handler(session, [&](auto& tx) {
-            const auto hand = [&](const Batch<T>& some) { hand_over_all(some, tx); };
-            if (in_parts_) {
-                isolation_.hand_over(
-                    session, patience.policy(was_rebuilding_), attempts, hand, aborted);
-            } else {
-                hand(batch);
-            }
-            if (was_rebuilding_ && !next_.rebuild.running) {
-                tell_rebuild_finished<T>(handler_, next_.rebuild.generation, tx);
-            }
-        });
-        isolation_.write(session, attempts + 1);
+    void hand_over(
+        Session& session, const BatchStand& stand, const Patience& patience, Aborted aborted) {
+        portion_.hand_over(
+            session, caller_, facts(stand), handing(stand, patience), aborted, [&](auto& tx) {
+                if (was_rebuilding_ && !next_.rebuild.running) {
+                    tell_rebuild_finished<T>(caller_.handler(), next_.rebuild.generation, tx);
+                }
+            });
         if (options_.skip_own_changes) { session.mark_own_changes(head_); }
     }
-    /// Whether its records were tried alone.
-    [[nodiscard]] bool in_parts() const noexcept { return in_parts_; }
 
-    /// Whether what was thrown last came out of the handler; asked once.
-    [[nodiscard]] bool threw_in_handler() noexcept { return std::exchange(in_handler_, false); }
+    /// \name Dealt to lanes
+    /// @{
+    [[nodiscard]] bool is_dealt() const noexcept { return dealt_; }
+    /// How many lanes' connections it takes.
+    [[nodiscard]] std::size_t lanes_wanted() const {
+        return std::min(options_.lanes, deal_.open_parts().size());
+    }
+    /// The checkpoint that says what is dealt, and to how many; it is written before any lane is.
+    [[nodiscard]] Checkpoint claim(const Position& from) const {
+        Checkpoint claimed = next_;
+        claimed.position = from.text();
+        claimed.deal = deal_facts_;
+        return claimed;
+    }
+    /// Whether the next deal comes at once.
+    [[nodiscard]] bool leaves_more() const noexcept {
+        return dealt_ && !has_taken_up() && reader_.more();
+    }
+    template <class Aborted>
+    void hand_over_dealt(SessionHolder<Session>& sessions, const BatchStand& stand,
+        const Patience& patience, Aborted aborted) {
+        if constexpr (has_lanes<Session>) {
+            if (!is_whole_) { deal_.refuse_rest(); }
+            deal_.hand_over(sessions, caller_, deal_facts_,
+                {facts(stand), handing(stand, patience), stand.version, portion_.isolation().any(),
+                    portion_.isolation().room(), head_},
+                aborted);
+            if (deal_.wrote_letters()) { look_at_letters(); }
+        }
+    }
+    /// @}
+
+    /// Whether the records of what failed were tried alone.
+    [[nodiscard]] bool in_parts() const noexcept {
+        return dealt_ ? deal_.in_parts() : portion_.in_parts();
+    }
+    /// What counts for something that `step` threw; asked once.
+    [[nodiscard]] Blame blame(Step step, Excuse excuse) noexcept {
+        const bool in_lane = dealt_ && step == Step::handle;
+        if (in_lane ? deal_.threw_in_handler() : std::exchange(portion_.inside_handler(), false)) {
+            return {true, Step::handle, in_lane ? deal_.excuse().value_or(excuse) : excuse};
+        }
+        // A lane commits by itself.
+        return in_lane ? Blame{false, Step::advance, deal_.excuse().value_or(excuse)}
+                       : Blame{false, step, excuse};
+    }
 
     /// The checkpoint that the batch leads to.
     [[nodiscard]] const Checkpoint& next() const noexcept { return next_; }
 
     /// What there is to say of it when it is committed; then nothing is in hand.
     [[nodiscard]] CommittedBatch committed() {
-        return {std::exchange(event_id_, {}), static_cast<std::int64_t>(writer_.size()),
-            static_cast<std::int64_t>(writer_.present()), Clock::now() - began_, was_rebuilding_,
-            static_cast<std::int64_t>(isolation_.parked()), isolation_.why()};
+        const auto number = [](std::size_t count) { return static_cast<std::int64_t>(count); };
+        CommittedBatch told{std::exchange(event_id_, {}), number(portion_.writer().size()),
+            number(portion_.writer().present()), Clock::now() - began_, was_rebuilding_,
+            number(portion_.isolation().parked()), portion_.isolation().why()};
+        if (dealt_) {
+            told.changes = number(deal_.size());
+            told.parked = number(deal_.parked());
+            told.why_parked = deal_.why();
+            deal_.take_up({}, {});
+        }
+        return told;
     }
 
 private:
-    // A filter runs while the batch is read, and may no more call the database than a handler.
-    [[nodiscard]] std::size_t read_in_scope(Session& session, Position from) {
-        const HandlerScope scope{&database_};
-        return reader_.read(session, from, next_.rebuild, writer_);
+    // What lanes had in hand is read from where it began, and goes as far as it did.
+    [[nodiscard]] bool read_deal(Session& session, const Position& from) {
+        if constexpr (has_lanes<Session>) {
+            deal_.drop_if_other(options_.skip_own_changes);
+            const std::optional<Deal>& taken_up = deal_.taken_up();
+            const Position to = taken_up ? Position::from(taken_up->to).value_or(from) : from;
+            const std::size_t limit = deal_.begin(log_);
+            const HandlerScope scope = caller_.scope();
+            const std::size_t passed =
+                reader_.read(session, taken_up ? from.reopened(to) : from, limit, deal_);
+            dealt_ = taken_up || deal_.size() != 0;
+            ends_at(session, taken_up ? to : reader_.end(), passed != 0 || dealt_);
+            deal_facts_ = taken_up.value_or(Deal{wall_clock().time_since_epoch().count(),
+                static_cast<std::int64_t>(options_.lanes), static_cast<std::int64_t>(passed),
+                next_.position, options_.skip_own_changes});
+            is_whole_ = deal_facts_.changes == static_cast<std::int64_t>(passed);
+            return passed != 0 || dealt_;
+        } else {
+            return false;
+        }
     }
 
-    void hand_over_all(const Batch<T>& batch, typename Session::Transaction& tx) {
-        if (batch.changes().empty()) { return; }
-        hand_over<S::mode>(handler_, batch, tx);
-        if (const auto error = writer_.failed_read(batch)) { std::rethrow_exception(error); }
+    bool ends_at(Session& session, const Position& end, bool any) {
+        next_.position = end.text();
+        if (any) { event_id_ = session.event_id(end); }
+        return any;
     }
 
-    // What the handler does must stay inside the transaction that was begun for it (K2).
-    template <class Work>
-    void in_handler(Session& session, Work work) {
-        in_handler_ = true;
-        try {
-            const HandlerScope scope{&database_};
-            work(session.transaction());
-        } catch (const Error& error) {
-            // Said below, where the pipeline is known.
-            if (error.code() != Errc::transaction_lost || session.intact()) { throw; }
-        }
-        if (session.intact()) {
-            in_handler_ = false;
-            return;
-        }
-        throw Error{Errc::transaction_lost,
-            "the handler of pipeline " + options_.name +
-                " ended the batch's transaction (a COMMIT, a ROLLBACK, or an "
-                "error that made the database roll back): the batch comes again, and the handler "
-                "must leave it open"};
+    [[nodiscard]] BatchFacts facts(const BatchStand& stand) const {
+        return {event_id_, next_.rebuild.generation, stand.attempts, stand.replay || from_letters_};
+    }
+    [[nodiscard]] Handing handing(const BatchStand& stand, const Patience& patience) const {
+        return {patience.policy(was_rebuilding_),
+            patience.wants_parts(stand.attempts, was_rebuilding_)};
     }
 
     S source_;
-    H handler_;
-    const B& database_;
     const Options& options_;
+    HandlerCaller<S, H, B> caller_;
     BatchReader<T, Session> reader_;
-    BatchWriter<T> writer_;
-    Isolation<T, Session, S::mode == CaptureMode::images> isolation_;
+    Portion<S, H, B, Session> portion_;
+    typename DealFor<S, H, B>::Type deal_;
+    Deal deal_facts_; // while it is dealt
     Checkpoint next_; // as the transaction in hand will leave it
     Position head_;   // of the log before the handler ran
     std::string log_; // its name
     std::string event_id_;
     Clock::time_point began_{};
     bool was_rebuilding_ = false;
-    bool in_handler_ = false;
     bool from_letters_ = false; // of those that were released
-    bool in_parts_ = false;
+    bool dealt_ = false;
+    bool is_whole_ = true;
     bool emptied_by_hand_ = false; // as the next rebuild may take it: a truncation was told
 };
 

@@ -225,7 +225,7 @@ public:
     }
     /// A rebuild makes everything anew.
     void remove_all(Session& session) {
-        if (count_ == 0 && !stale_) { return; }
+        if (count_ == 0 && !stale_ && !wished_) { return; } // lanes may have written some
         stale_ = true;
         session.run_own([&](auto& tx) {
             tx.execute("DELETE FROM " + table_ + " WHERE pipeline = $1", pipeline_);

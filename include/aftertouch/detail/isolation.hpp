@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -39,6 +40,12 @@ public:
     /// @{
     void load(Session& session) { letters_.load(session); }
     void look() noexcept { letters_.look(); } ///< soon; *Threads*: any
+    [[nodiscard]] bool any() const noexcept { return letters_.size() != 0; }
+    /// How many more there may be.
+    [[nodiscard]] std::int64_t room() const noexcept {
+        return static_cast<std::int64_t>(options_.dead_letters) -
+               static_cast<std::int64_t>(letters_.size() + added_);
+    }
     [[nodiscard]] bool has_released(Session& session) {
         letters_.look_if_due(session);
         return letters_.has_released();
@@ -68,6 +75,16 @@ public:
                 return true;
             });
         return !taken_.empty();
+    }
+
+    /// The same for a lane's part: released letters are handed over in no lane. With `letters`
+    /// there may be some; `room` is what all lanes may add.
+    void begin_part(Session& session, bool letters, std::atomic<std::int64_t>& room) {
+        room_ = &room;
+        failed_.clear();
+        waiting_.clear();
+        taken_.clear();
+        if (letters || letters_.size() != 0) { letters_.load(session); }
     }
 
     /// Whether the sealed batch has keys that were set aside: those mustn't hold up the others.
@@ -210,7 +227,8 @@ private:
 
     void add(Session& session, const KeptChange& change, const std::string& error,
         std::int64_t attempts, bool released) {
-        if (letters_.size() + ++added_ > options_.dead_letters) {
+        const std::int64_t left = room_ == nullptr ? room() : room_->fetch_sub(1);
+        if (left < 1) {
             throw Error{Errc::handler_failed,
                 "pipeline " + options_.name +
                     " has as many dead letters as Options::dead_letters allows (" +
@@ -219,6 +237,7 @@ private:
                     (error.empty() ? error : "; one more would be there for: " + error)};
         }
         letters_.add(session, change, error, attempts, released);
+        ++added_;
     }
 
     const Options& options_;
@@ -229,6 +248,7 @@ private:
     std::vector<FailedPart> failed_;   // records of the batch that are set aside
     std::vector<std::size_t> waiting_; // those whose changes go behind letters of theirs
     std::size_t added_ = 0;
+    std::atomic<std::int64_t>* room_ = nullptr; // for letters of several lanes
 };
 
 } // namespace aftertouch::detail

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -75,7 +76,11 @@ public:
         tell(report);
     }
 
-    void undone(std::string_view event_id, std::string_view why) const {
+    /// Of a transaction that was undone: the drift that it found, or why its batch comes again.
+    void undone(const std::optional<std::string>& drift, std::string_view event_id,
+        std::string_view why) const {
+        if (drift) { return tell(Moment::drift_found, *drift); }
+        if (event_id.empty()) { return; }
         tell(Report{.moment = Moment::batch_undone,
             .pipeline = options_.name,
             .event_id = event_id,

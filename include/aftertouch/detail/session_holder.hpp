@@ -2,26 +2,63 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
+
+#include <aftertouch/backend.hpp>
+#include <aftertouch/error.hpp>
 
 /// \file
-/// A pipeline's session, with the two calls that other threads make.
+/// A pipeline's session and those of its lanes, with the calls that other threads make.
 
 namespace aftertouch::detail {
 
 template <class Session>
 class SessionHolder {
 public:
+    using Lane = typename LaneOf<Session>::Type;
+
     [[nodiscard]] Session* operator->() const noexcept { return session_.get(); }
     [[nodiscard]] Session& operator*() const noexcept { return *session_; }
     [[nodiscard]] explicit operator bool() const noexcept { return session_ != nullptr; }
 
-    void hold(std::unique_ptr<Session> session) {
+    /// Opens it, if it isn't yet.
+    template <class B>
+    void open(B& database, const SessionRequest& request, const std::atomic<bool>& stopping) {
+        if (session_) { return; }
+        std::unique_ptr<Session> session = database.open_session(request, stopping);
         const std::lock_guard lock{mutex_};
         session_ = std::move(session);
     }
+
+    /// \name Lanes. *Threads*: the one that opened the session, and while none works in a lane.
+    /// @{
+
+    /// Opens as many, or as can be had: *throws* only where there is none.
+    template <class B>
+    void open_lanes(std::size_t wanted, B& database, const SessionRequest& request,
+        const std::atomic<bool>& stopping) {
+        if constexpr (has_lanes<Session>) {
+            try {
+                while (lanes_.size() < wanted && (lanes_.empty() || !stopping)) {
+                    std::unique_ptr<Lane> lane = database.open_lane(request, stopping);
+                    const std::lock_guard lock{mutex_};
+                    lanes_.push_back(std::move(lane));
+                }
+            } catch (const Error&) {
+                if (lanes_.empty()) { throw; }
+            }
+        }
+    }
+    [[nodiscard]] std::size_t lanes() const noexcept { return lanes_.size(); }
+    [[nodiscard]] Lane& lane(std::size_t number) const noexcept { return *lanes_[number]; }
+    void forget_sources() noexcept {
+        for (const auto& lane : lanes_) { lane->forget_source(); }
+    }
+    /// @}
 
     /// Ends a wait. *Threads*: any.
     void wake() {
@@ -34,18 +71,21 @@ public:
         aborted_ = true;
         const std::lock_guard lock{mutex_};
         if (session_) { session_->interrupt(); }
+        for (const auto& lane : lanes_) { lane->interrupt(); }
     }
     /// Says that the process of a handler at work is alive. *Threads*: any.
     void keep_alive() {
         const std::lock_guard lock{mutex_};
         if (session_) { session_->keep_alive(); }
+        for (const auto& lane : lanes_) { lane->keep_alive(); }
     }
     void forget_abort() noexcept { aborted_ = false; }
     [[nodiscard]] bool aborted() const noexcept { return aborted_; }
 
 private:
-    std::mutex mutex_; // guards the pointer for the calls of other threads
+    std::mutex mutex_; // guards the pointers for the calls of other threads
     std::unique_ptr<Session> session_;
+    std::vector<std::unique_ptr<Lane>> lanes_;
     std::atomic<bool> aborted_{false};
 };
 

@@ -31,6 +31,7 @@ public:
     /// \name As it is committed
     /// @{
     [[nodiscard]] const Checkpoint& checkpoint() const noexcept { return checkpoint_; }
+    [[nodiscard]] const RebuildCursor& rebuild() const noexcept { return checkpoint_.rebuild; }
     /// Rises with each commit; 0 before the first.
     [[nodiscard]] std::int64_t version() const noexcept { return version_; }
     /// Whether there is a checkpoint, or was one since this object exists: one that is gone has
@@ -43,6 +44,12 @@ public:
     /// Read up to here: the checkpoint's place, or a later one with nothing for this pipeline
     /// between.
     [[nodiscard]] const Position& position() const noexcept { return position_; }
+    /// The checkpoint, moved there.
+    [[nodiscard]] Checkpoint passed() const {
+        Checkpoint passed = checkpoint_;
+        passed.position = position_.text();
+        return passed;
+    }
     /// Whether what comes next was in the log before the start, or a rewind.
     [[nodiscard]] bool replaying() const noexcept { return position_ < replay_until_; }
     /// Whether a commit was sent whose answer never came.
@@ -106,6 +113,13 @@ public:
         unwritten_ = false;
     }
 
+    /// Goes on from there as if it were written. *Requires* that what is written leads there too.
+    void move_on(const Checkpoint& next) {
+        checkpoint_ = next;
+        position_ = Position::from(next.position).value_or(Position{});
+        attempts_ = 0;
+    }
+
     /// Passes what isn't for this pipeline. Answers whether that should be written: at most once a
     /// second, so that quiet pipelines don't wake each other (K2).
     [[nodiscard]] bool pass_to(Position position) {
@@ -143,6 +157,7 @@ public:
         if (to && !checkpoint_.rebuild.running && session.usable(*to) == Usable::yes) {
             Checkpoint next = checkpoint_;
             next.position = to->text();
+            next.deal.reset();
             session.begin();
             try {
                 commit(session, next);

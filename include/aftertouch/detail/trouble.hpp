@@ -26,6 +26,13 @@ enum class Fault {
     to_stop            ///< the handler wants the pipeline stopped
 };
 
+/// Whom a throw is held against.
+struct Blame {
+    bool in_handler = false;
+    Step step = Step::stop;
+    Excuse excuse = Excuse::none;
+};
+
 /// Where a step stood when it threw.
 struct StepFacts {
     Step step = Step::stop;       ///< `handle` for all that a handler threw

@@ -99,3 +99,17 @@ TEST_CASE("P5: a snapshot sees all of another one, or not") {
     CHECK_FALSE(seen.sees_all_of({15, 20, {15}}));     // 10 has
     CHECK_FALSE(seen.sees_all_of({10, 21, {10, 15}})); // 20 may have
 }
+
+TEST_CASE("L2: a place is reopened in the window of the read that went on from it") {
+    const auto reopened = [](const char* from, const char* to) {
+        return Position::from(from)->reopened(*Position::from(to)).text();
+    };
+    // Between windows: that of the other place, or the one which that has passed; from its
+    // beginning.
+    CHECK(reopened("10-20-12_7", "10-20-12_7_14-25-15_9_8.2") == "10-20-12_7_14-25-15_9_0.0");
+    CHECK(reopened("10-20-12_7", "14-25-15_9") == "10-20-12_7_14-25-15_9_0.0");
+    // Inside of one it is that one still.
+    CHECK(reopened("10-20-12_7_14-25-15_9_8.2", "10-20-12_7_14-25-15_9_9.0") ==
+          "10-20-12_7_14-25-15_9_8.2");
+    CHECK(reopened("10-20-12_7_14-25-15_9_8.2", "14-25-15_9") == "10-20-12_7_14-25-15_9_8.2");
+}

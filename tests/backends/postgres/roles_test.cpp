@@ -189,6 +189,7 @@ auto copying(Database& database, const Source& source, std::string name, at::Sch
     at::Options options;
     options.name = std::move(name);
     options.schema = schema;
+    options.lanes = 3;
     options.skip_own_changes = true;
     options.observer = {};
     return at::Pipeline{source,

@@ -13,3 +13,4 @@ void bench_enrichment();
 void bench_windows();
 void bench_open_transaction();
 void bench_writers();
+void bench_lanes();

@@ -13,7 +13,7 @@ struct Bench {
 constexpr Bench benches[]{{"capture", bench_capture}, {"drain", bench_drain}, {"pods", bench_pods},
     {"rebuild", bench_rebuild}, {"handler", bench_handler}, {"enrichment", bench_enrichment},
     {"window", bench_windows}, {"open_transaction", bench_open_transaction},
-    {"writers", bench_writers}};
+    {"writers", bench_writers}, {"lanes", bench_lanes}};
 
 } // namespace
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <iostream>
@@ -27,7 +28,9 @@ using crash::Stage;
 
 // Kills this process at the n-th place between two statements from now.
 void light_fuse(int n) {
-    test::libpq::hooks().between = [left = n](PGconn* connection) mutable {
+    static std::atomic<int> left;
+    left = n;
+    test::libpq::hooks().between = [](PGconn* connection) {
         if (crash::is_followed(connection) && --left == 0) { kill(getpid(), SIGKILL); }
     };
 }
@@ -37,13 +40,14 @@ void light_fuse(int n) {
     const pid_t child = fork();
     if (child == 0) {
         try {
+            crash::in_lanes = scene.lanes;
             crash::Database database = stage.open_followed();
             database.execute("SET application_name = 'writer'"); // not its pipeline's connection
             std::optional<crash::Database> ledger;
             if (beside) { ledger.emplace(stage.place().parameters()); }
             crash::with_pipeline(database, ledger ? &*ledger : nullptr, [&](auto& pipeline) {
                 scene.play(
-                    database, [&] { return pipeline.run_once(); }, [&] { light_fuse(n); },
+                    database, [&] { return crash::keep_running(pipeline); }, [&] { light_fuse(n); },
                     [&] { pipeline.release(); });
             });
         } catch (const std::exception& error) {

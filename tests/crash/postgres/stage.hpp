@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -104,6 +105,7 @@ struct Scene {
         const std::function<void()>& release)>
         play;
     int every = 1; ///< how many places lie from one stop to the next, but at night
+    std::size_t lanes = 1;
 };
 
 [[nodiscard]] inline const std::vector<Scene>& scenes() {
@@ -134,6 +136,15 @@ struct Scene {
         {"dead letters", true,
             set_aside_and_release<Database, RunOnce, std::function<void()>, std::function<void()>>,
             4},
+        // Which place comes next is chance. Who goes on behind a kill has one lane.
+        {"live, in three lanes", true,
+            [](Database& database, const RunOnce& run_once, const auto& armed, const auto&) {
+                while (run_once()) {}
+                change_orders(database);
+                armed();
+                while (run_once()) {}
+            },
+            4, 3},
     };
     return all;
 }

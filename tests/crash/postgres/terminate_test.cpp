@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -26,12 +27,12 @@ public:
 
     void arm() {
         test::libpq::hooks().between = [this](PGconn* connection) {
-            if (left_ > 0 && crash::is_followed(connection) && --left_ == 0) {
+            if (left_ > 0 && crash::is_followed(connection) && left_.fetch_sub(1) == 1) {
                 terminate(PQbackendPID(connection));
             }
         };
     }
-    [[nodiscard]] bool happened() const noexcept { return left_ == 0; }
+    [[nodiscard]] bool happened() const noexcept { return left_ <= 0; }
     ~Termination() { test::libpq::hooks().between = {}; }
     Termination(const Termination&) = delete;
     Termination& operator=(const Termination&) = delete;
@@ -42,7 +43,7 @@ private:
     }
 
     crash::Database* admin_;
-    int left_;
+    std::atomic<int> left_;
 };
 
 struct Result {
@@ -53,6 +54,7 @@ struct Result {
 // Plays the scene with a termination at place n; false if it came to its end before.
 [[nodiscard]] bool play(
     Stage& stage, const Scene& scene, int n, crash::Database* beside, std::string& fault) {
+    crash::in_lanes = scene.lanes;
     crash::Database followed = stage.open_followed();
     crash::Database& writer = stage.database();
     Termination termination{writer, n};

@@ -28,6 +28,7 @@ struct Result {
 // Plays the scene with a cut at message n; false if it came to its end before.
 [[nodiscard]] bool play(Stage& stage, test::PostgresProxy& proxy, const Scene& scene, int n,
     Cut cut, crash::Database* beside, std::string& fault) {
+    crash::in_lanes = scene.lanes;
     crash::Database followed = stage.open_followed(proxy.folder());
     crash::Database& writer = stage.database();
     try {

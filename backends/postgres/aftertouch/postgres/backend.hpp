@@ -19,6 +19,7 @@
 #include <aftertouch/detail/refusals.hpp>
 #include <aftertouch/postgres/dialect.hpp>
 #include <aftertouch/postgres/lag.hpp>
+#include <aftertouch/postgres/lane_session.hpp>
 #include <aftertouch/postgres/lease.hpp>
 #include <aftertouch/postgres/position.hpp>
 #include <aftertouch/postgres/prepared.hpp>
@@ -94,6 +95,12 @@ public:
     [[nodiscard]] std::unique_ptr<Session> open_session(
         const SessionRequest& request, const std::atomic<bool>& stopping) {
         return std::make_unique<Session>(
+            std::make_unique<Connection>(parameters_, options_), request, wakers_, stopping);
+    }
+
+    [[nodiscard]] std::unique_ptr<LaneSession> open_lane(
+        const SessionRequest& request, const std::atomic<bool>& stopping) {
+        return std::make_unique<LaneSession>(
             std::make_unique<Connection>(parameters_, options_), request, wakers_, stopping);
     }
 

@@ -87,6 +87,12 @@ inline constexpr std::string_view log_guard = "log_is_pruned_by_delete";
             "Which instance may run a pipeline, and until when unless it renews. To let another "
             "one in:\nDELETE its row. Pipelines without a lease have none.",
             false},
+        {"aftertouch.lane",
+            {"CREATE TABLE aftertouch.lane (pipeline text, lane integer, deal bigint NOT NULL, "
+             "PRIMARY KEY (pipeline, lane)) WITH (fillfactor = 50)"},
+            "Which part of its changes each lane of a pipeline has handled last: the checkpoint "
+            "says what\nthey were dealt. Pipelines without lanes have none.",
+            false},
         {"aftertouch.own_change",
             {"CREATE TABLE aftertouch.own_change (xid xid8 NOT NULL, pipeline text NOT NULL)",
                 "CREATE INDEX own_change_xid ON aftertouch.own_change (xid)",

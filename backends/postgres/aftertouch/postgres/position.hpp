@@ -118,6 +118,17 @@ struct Position {
         window.reset();
     }
 
+    /// The same place, from which a read meets again what a read met that went on to `to`, in the
+    /// order in which it did: in the window that it opened.
+    [[nodiscard]] Position reopened(const Position& to) const {
+        Position from = *this;
+        if (!from.window) {
+            from.window = to.window ? Window{to.window->until, to.window->last, 0, 0}
+                                    : Window{to.seen, to.last, 0, 0};
+        }
+        return from;
+    }
+
     /// Whether the same changes are in front of both, as far as the numbers given out tell: what a
     /// pipeline that reads nothing but changes of others has passed (K2).
     friend bool operator==(const Position& a, const Position& b) noexcept {

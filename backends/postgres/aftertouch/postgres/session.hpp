@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -18,8 +19,10 @@
 #include <aftertouch/checkpoint.hpp>
 #include <aftertouch/detail/refusals.hpp>
 #include <aftertouch/error.hpp>
+#include <aftertouch/postgres/batch_transaction.hpp>
 #include <aftertouch/postgres/change_log.hpp>
 #include <aftertouch/postgres/drift_watch.hpp>
+#include <aftertouch/postgres/lane_session.hpp>
 #include <aftertouch/postgres/lease.hpp>
 #include <aftertouch/postgres/log_requirements.hpp>
 #include <aftertouch/postgres/position.hpp>
@@ -28,7 +31,6 @@
 #include <aftertouch/postgres/snapshot.hpp>
 #include <aftertouch/postgres/store.hpp>
 #include <aftertouch/postgres/wake.hpp>
-#include <aftertouch/transaction.hpp>
 
 /// \file
 /// A pipeline's connection: its log, its source, its checkpoint, and the transaction of its batch.
@@ -42,7 +44,8 @@ namespace aftertouch::postgres {
 class Session {
 public:
     using Position = postgres::Position;
-    using Transaction = aftertouch::Transaction<Connection>;
+    using Transaction = BatchTransaction::Transaction;
+    using Lane = LaneSession;
 
     Session(std::unique_ptr<Connection> connection, SessionRequest request, WakeList& wakers,
         const std::atomic<bool>& stopping)
@@ -98,11 +101,19 @@ public:
         }
     }
 
+    /// The lanes that have handled their part of a deal.
+    [[nodiscard]] std::vector<std::size_t> finished_lanes(std::int64_t deal) {
+        const Answer answer = connection_->ask(dialect::finished_lanes,
+            std::array{Value{Cell::text(request_.pipeline)}, Value{Cell::integer(deal)}});
+        std::vector<std::size_t> lanes;
+        for (std::size_t i = 0; i < answer.rows(); ++i) {
+            lanes.push_back(static_cast<std::size_t>(answer.number(i, 0)));
+        }
+        return lanes;
+    }
+
     void begin() {
-        batch_ = std::to_string(++batches_);
-        connection_->begin_with_next("BEGIN ISOLATION LEVEL READ COMMITTED");
-        connection_->require_transaction(true);
-        connection_->allow_pings();
+        transaction_.begin();
         log_->begin_batch();
         seen_.reset();
     }
@@ -160,37 +171,20 @@ public:
     template <class Sink>
     void fetch(std::span<const Value> keys, Sink&& sink) {
         rows_->fetch(keys, std::forward<Sink>(sink));
-        ++asked_;
+        transaction_.passes_own_statement();
     }
 
-    [[nodiscard]] Transaction& transaction() {
-        connection_->run_with_next(
-            "SELECT set_config('aftertouch.batch', $1, true)", {Value{Cell::text(batch_)}});
-        if (connection_->is_given_away()) { connection_->send_beginning(); }
-        asked_ = connection_->asked();
-        return transaction_;
-    }
+    [[nodiscard]] Transaction& transaction() { return transaction_.for_handler(); }
     [[nodiscard]] Excuse excuse(const Error* thrown) const noexcept {
         return connection_->excuse(thrown);
     }
 
-    // A setting says which transaction it is; it goes with the first statement of those who could
-    // end it.
-    [[nodiscard]] bool intact() {
-        const auto turn = connection_->take_turn();
-        if (!connection_->in_transaction()) { return false; }
-        if (connection_->asked() == asked_) {
-            if (connection_->handle().in_transaction()) { connection_->forget_beginning(); }
-            return true;
-        }
-        const Answer answer = connection_->ask("SELECT current_setting('aftertouch.batch', true)");
-        return answer.text(0, 0) == batch_;
-    }
+    [[nodiscard]] bool intact() { return transaction_.intact(); }
 
     /// Runs `work(transaction)` for the library itself, inside of a batch or outside.
     template <class Work>
     void run_own(Work work) {
-        work(transaction_);
+        work(transaction_.own());
     }
 
     void mark_own_changes(const Position& since) {
@@ -209,7 +203,7 @@ public:
     void commit() {
         own_mark_ = store_.store_and_commit(stored_, version_, log_->marks(), seen_);
         read_ = false;
-        connection_->require_transaction(false);
+        transaction_.ended();
         keep_marks();
         // What the handler wrote may be another pipeline's source.
         wakers_.notify_all(&waker_);
@@ -217,8 +211,7 @@ public:
 
     void roll_back() noexcept {
         read_ = false;
-        connection_->require_transaction(false);
-        connection_->roll_back();
+        transaction_.roll_back();
     }
 
     void count_attempt(std::int64_t version) {
@@ -278,7 +271,7 @@ private:
     std::unique_ptr<Connection> connection_;
     SessionRequest request_;
     WakeList& wakers_;
-    Transaction transaction_;
+    BatchTransaction transaction_;
     SchemaManager manager_;
     DriftWatch watch_;
     CheckpointStore store_;
@@ -287,10 +280,7 @@ private:
     std::vector<KeyFold> folds_;
     std::optional<ChangeLog> log_;
     std::optional<SourceRows> rows_;
-    std::uint64_t batches_ = 0;
-    std::string batch_;                // names the batch's transaction to the server
-    std::uint64_t asked_ = 0;          // statements before its handler's
-    bool read_ = false;                // the log was read in it
+    bool read_ = false;                // the log was read in the transaction
     std::optional<std::int64_t> seen_; // the log's last number before it wrote
     std::optional<Mark> own_mark_;
     std::string stored_; // the checkpoint that it writes

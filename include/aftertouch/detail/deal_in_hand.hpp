@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <aftertouch/backend.hpp>
+#include <aftertouch/batch_writer.hpp>
+#include <aftertouch/checkpoint.hpp>
+#include <aftertouch/detail/beside.hpp>
+#include <aftertouch/detail/handler_caller.hpp>
+#include <aftertouch/detail/lane_part.hpp>
+#include <aftertouch/detail/session_holder.hpp>
+#include <aftertouch/error.hpp>
+#include <aftertouch/key.hpp>
+#include <aftertouch/lane.hpp>
+#include <aftertouch/options.hpp>
+
+/// \file
+/// Changes that were read once and are dealt to lanes: each lane handles its part in a transaction
+/// of its own, beside the others (L2, L3).
+
+namespace aftertouch::detail {
+
+/// One deal at a time. The log's reader fills it as it does a `BatchWriter`.
+template <class S, class H, class B>
+class DealInHand {
+public:
+    using T = typename S::Record;
+    using Session = typename B::Session;
+    using Position = typename Session::Position;
+    using Part = LanePart<S, H, B>;
+
+    DealInHand(const Options& options, std::string dead_letter_table)
+        : options_{options}, dead_letter_table_{std::move(dead_letter_table)} {}
+
+    /// Gets ready for a source that was looked at.
+    void prepare(std::vector<std::size_t> imaged, std::vector<KeyFold> folds,
+        typename BatchWriter<T>::Filter filter) {
+        imaged_ = std::move(imaged);
+        folds_ = std::move(folds);
+        filter_ = std::move(filter);
+        parts_.clear();
+    }
+
+    /// What the checkpoint says is dealt already, and the lanes that have handled their part.
+    void take_up(std::optional<Deal> deal, std::vector<std::size_t> finished) {
+        taken_up_ = std::move(deal);
+        finished_ = std::move(finished);
+    }
+    [[nodiscard]] const std::optional<Deal>& taken_up() const noexcept { return taken_up_; }
+    /// What was dealt with another `skip_own_changes` can't be read again as it was: it is dealt
+    /// anew, if no lane has handled its part. *Throws* `Error` (`invalid_argument`) else.
+    void drop_if_other(bool leaves_own) {
+        if (!taken_up_ || taken_up_->leaves_own == leaves_own) { return; }
+        if (finished_.empty()) { return taken_up_.reset(); }
+        throw Error{Errc::invalid_argument, "lanes of pipeline " + options_.name +
+                                                " have handled a part of what they were dealt "
+                                                "with another Options::skip_own_changes: run it "
+                                                "once with that one, or rebuild() it"};
+    }
+
+    /// \name One deal, in this order
+    /// @{
+
+    /// Begins to deal to so many lanes as the deal that was taken up, or the options, want.
+    /// Answers how many changes there may be.
+    [[nodiscard]] std::size_t begin(std::string_view log) {
+        lanes_ = taken_up_ ? static_cast<std::size_t>(taken_up_->lanes) : options_.lanes;
+        while (parts_.size() < lanes_) {
+            parts_.push_back(
+                std::make_unique<Part>(options_, dead_letter_table_, imaged_, folds_, filter_));
+        }
+        for (const auto& part : parts_) { part->clear(log); }
+        if (!taken_up_) {
+            finished_.clear();
+            parked_ = 0;
+            why_.clear();
+        }
+        wrote_letters_ = false;
+        full_ = false;
+        failed_ = nullptr;
+        return taken_up_ ? static_cast<std::size_t>(taken_up_->changes)
+                         : lanes_ * options_.batch_size;
+    }
+    void add_change(const LogRow& row) {
+        form_.clear();
+        append_key_form(form_, row.key, folds_);
+        BatchWriter<T>& writer = parts_[lane_of(form_, lanes_)]->portion().writer();
+        writer.add_change(row);
+        full_ =
+            full_ || writer.size() >= options_.batch_size || writer.bytes() >= options_.batch_bytes;
+    }
+    /// Whether a lane has as much as a batch may have. A deal that is taken up is as it was.
+    [[nodiscard]] bool is_full() const noexcept { return full_ && !taken_up_; }
+    [[nodiscard]] std::size_t size() const noexcept {
+        std::size_t size = 0;
+        for (const auto& part : parts_) { size += part->portion().writer().size(); }
+        return size;
+    }
+
+    /// *Throws*: the log hasn't all of what was dealt.
+    [[noreturn]] void refuse_rest() const {
+        throw Error{Errc::value_mismatch,
+            "the log no longer has what the lanes of pipeline " + options_.name +
+                " were dealt, and some of them may have handled: rebuild() it"};
+    }
+    /// Has the lanes handle their parts on their sessions, but for those that have already.
+    /// *Throws* what one of them threw, when all have come to their end.
+    template <class Aborted>
+    void hand_over(SessionHolder<Session>& sessions, HandlerCaller<S, H, B>& caller,
+        const Deal& deal, const DealHanding<Position>& how, Aborted aborted) {
+        in_common_.room = how.room;
+        in_common_.over = false;
+        std::vector<std::size_t> open = open_parts();
+        // What a statement failed on may have been another lane's, which has committed since.
+        for (bool any = true; any && !open.empty();) {
+            const std::size_t workers = std::min(open.size(), sessions.lanes());
+            run_beside(workers, [&](std::size_t worker) noexcept {
+                for (std::size_t i = worker; i < open.size(); i += workers) {
+                    const LaneShare share{deal.id, open[i], how.version};
+                    parts_[open[i]]->run(
+                        sessions.lane(worker), caller, share, how, in_common_, aborted);
+                }
+            });
+            any = false;
+            for (const std::size_t lane : open) { any = count_parked(*parts_[lane]) || any; }
+            std::erase_if(
+                open, [&](std::size_t lane) { return !parts_[lane]->failed_on_anothers(); });
+        }
+        rethrow_worst();
+    }
+    /// The lanes that have something, and haven't handled it yet.
+    [[nodiscard]] std::vector<std::size_t> open_parts() const {
+        std::vector<std::size_t> open;
+        for (std::size_t lane = 0; lane < lanes_; ++lane) {
+            const bool done =
+                std::find(finished_.begin(), finished_.end(), lane) != finished_.end();
+            if (!done && parts_[lane]->portion().writer().size() != 0) { open.push_back(lane); }
+        }
+        return open;
+    }
+    /// @}
+
+    /// The lane whose error was thrown: what it was doing.
+    [[nodiscard]] bool threw_in_handler() noexcept {
+        return failed_ != nullptr && std::exchange(failed_->portion().inside_handler(), false);
+    }
+    [[nodiscard]] std::optional<Excuse> excuse() const noexcept {
+        return failed_ == nullptr ? std::nullopt : std::optional{failed_->excuse()};
+    }
+    [[nodiscard]] bool in_parts() const noexcept {
+        return failed_ != nullptr && failed_->portion().in_parts();
+    }
+
+    /// Whether dead letters were written, how many records were set aside, and why the first.
+    [[nodiscard]] bool wrote_letters() const noexcept { return wrote_letters_; }
+    [[nodiscard]] std::size_t parked() const noexcept { return parked_; }
+    [[nodiscard]] const std::string& why() const noexcept { return why_; }
+
+private:
+    // Whether it has handled its part.
+    bool count_parked(const Part& part) {
+        if (part.error()) { return false; }
+        wrote_letters_ = wrote_letters_ || part.portion().in_parts();
+        parked_ += part.portion().isolation().parked();
+        if (why_.empty()) { why_ = part.portion().isolation().why(); }
+        return true;
+    }
+
+    // What the handler decided comes before what is tried again anyway.
+    void rethrow_worst() {
+        int worst = 0;
+        for (const auto& part : parts_) {
+            const int weight_of_it = part->weight();
+            if (weight_of_it > worst) {
+                worst = weight_of_it;
+                failed_ = part.get();
+            }
+        }
+        if (failed_ != nullptr) { std::rethrow_exception(failed_->error()); }
+    }
+
+    const Options& options_;
+    std::string dead_letter_table_;
+    std::vector<std::size_t> imaged_;
+    std::vector<KeyFold> folds_;
+    typename BatchWriter<T>::Filter filter_;
+    std::vector<std::unique_ptr<Part>> parts_;
+    std::size_t lanes_ = 0;
+    std::optional<Deal> taken_up_;
+    std::vector<std::size_t> finished_;
+    bool full_ = false;
+    LanesInCommon in_common_;
+    Part* failed_ = nullptr;
+    bool wrote_letters_ = false;
+    std::size_t parked_ = 0; // also by lanes that had handled their part before
+    std::string why_;
+    std::string form_;
+};
+
+/// In its place where batches are handled whole.
+struct NoDeal {
+    NoDeal(const Options&, const std::string&) {}
+    template <class Filter>
+    void prepare(const std::vector<std::size_t>&, const std::vector<KeyFold>&, const Filter&) {}
+    void take_up(const std::optional<Deal>&, const std::vector<std::size_t>&) {}
+    [[nodiscard]] std::optional<Deal> taken_up() const noexcept { return {}; }
+    [[nodiscard]] std::size_t size() const noexcept { return 0; }
+    [[nodiscard]] std::vector<std::size_t> open_parts() const { return {}; }
+    [[nodiscard]] bool threw_in_handler() const noexcept { return false; }
+    [[nodiscard]] std::optional<Excuse> excuse() const noexcept { return {}; }
+    [[nodiscard]] bool in_parts() const noexcept { return false; }
+    [[nodiscard]] std::size_t parked() const noexcept { return 0; }
+    [[nodiscard]] std::string why() const { return {}; }
+};
+
+template <class S, class H, class B>
+struct DealFor {
+    using Type = NoDeal;
+};
+template <class S, class H, class B>
+    requires(has_lanes<typename B::Session>)
+struct DealFor<S, H, B> {
+    using Type = DealInHand<S, H, B>;
+};
+
+} // namespace aftertouch::detail

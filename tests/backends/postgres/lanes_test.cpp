@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// L2: what lanes do to each other, and to those who stop them.
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <contract/latch.hpp>
+#include <postgres/fixture.hpp>
+#include <support/catch.hpp>
+
+#include <aftertouch/aftertouch.hpp>
+
+using namespace std::chrono_literals;
+namespace at = aftertouch;
+
+namespace {
+
+struct Job {
+    std::int64_t id = 0;
+    std::int64_t worth = 0;
+};
+
+using Tx = fixture::Tx;
+
+/// A database with the tables that these tests derive into, and a pipeline's place in its log.
+class Shop {
+public:
+    explicit Shop(std::chrono::milliseconds lock_timeout = 20s)
+        : database_{place_.parameters(), {.lock_timeout = lock_timeout}} {
+        database_.create_table<Job>();
+        database_.execute("CREATE TABLE total (id bigint PRIMARY KEY, n bigint NOT NULL); CREATE "
+                          "TABLE label (id bigint PRIMARY KEY, text bigint UNIQUE)");
+        at::Pipeline{at::source<Job>(), [](const at::Batch<Job>&, Tx&) {}, database_, options(1)}
+            .drain();
+    }
+
+    fixture::Database& operator*() noexcept { return database_; }
+    fixture::Database* operator->() noexcept { return &database_; }
+
+    [[nodiscard]] static at::Options options(std::size_t lanes) {
+        at::Options options{.name = "jobs", .begin = at::Begin::now, .lanes = lanes};
+        options.observer = {};
+        return options;
+    }
+    void add_jobs(std::int64_t count) {
+        database_.execute(
+            "INSERT INTO job SELECT i, i FROM generate_series(1, $1::bigint) AS i", count);
+    }
+    [[nodiscard]] std::int64_t number(const std::string& sql) {
+        return database_.query(at::type<std::int64_t>, sql).front();
+    }
+
+private:
+    fixture::Place place_{fixture::Kind::server};
+    fixture::Database database_;
+};
+
+template <class Work>
+std::string error_of(Work work) {
+    try {
+        work();
+    } catch (const std::exception& error) { return error.what(); }
+    return {};
+}
+
+} // namespace
+
+TEST_CASE("L2: lanes handle their parts at the same time", "[threads]") {
+    Shop shop;
+    std::atomic<int> there{0};
+    contract::Latch met;
+    at::Pipeline pipeline{at::source<Job>(),
+        [&](const at::Batch<Job>&, Tx&) {
+            if (++there == 4) { met.open(); }
+            met.wait(); // fails where one comes behind the other
+        },
+        *shop, Shop::options(4)};
+    shop.add_jobs(100);
+    CHECK(pipeline.drain() == 1);
+    CHECK(there == 4);
+}
+
+TEST_CASE("L2: deadlocks between lanes are theirs to overcome", "[threads]") {
+    Shop shop;
+    at::Pipeline pipeline{at::source<Job>(),
+        [](const at::Batch<Job>& batch, Tx& tx) {
+            std::vector<std::int64_t> rows(20);
+            std::iota(rows.begin(), rows.end(), 0);
+            std::shuffle(rows.begin(), rows.end(),
+                std::mt19937_64{static_cast<std::uint64_t>(batch.ids().front())});
+            for (const std::int64_t row : rows) {
+                tx.execute("INSERT INTO total VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET n = "
+                           "total.n + excluded.n",
+                    row, static_cast<std::int64_t>(batch.ids().size()));
+            }
+        },
+        *shop, Shop::options(16)};
+    shop.add_jobs(400);
+    pipeline.drain();
+    CHECK(shop.number("SELECT count(*) FROM total WHERE n = 400") == 20);
+    CHECK(pipeline.errors().empty());
+}
+
+TEST_CASE("L2: a lane that another one kept from its rows for long tries again behind it") {
+    Shop shop{200ms};
+    std::atomic<bool> first{true};
+    at::Pipeline pipeline{at::source<Job>(),
+        [&](const at::Batch<Job>& batch, Tx& tx) {
+            tx.execute("INSERT INTO total VALUES (1, $1) ON CONFLICT (id) DO UPDATE SET n = "
+                       "total.n + excluded.n",
+                static_cast<std::int64_t>(batch.ids().size()));
+            if (first.exchange(false)) { std::this_thread::sleep_for(600ms); }
+        },
+        *shop, Shop::options(4)};
+    shop.add_jobs(40);
+    CHECK(pipeline.drain() == 1);
+    CHECK(shop.number("SELECT n FROM total") == 40);
+}
+
+TEST_CASE("L2: a unique value that moves from one record to another passes in lanes too") {
+    Shop shop;
+    at::Pipeline pipeline{at::source<Job>(),
+        [](const at::Batch<Job>& batch, Tx& tx) {
+            for (const std::int64_t gone : batch.missing()) {
+                std::this_thread::sleep_for(50ms); // the other lane comes first
+                tx.execute("DELETE FROM label WHERE id = $1", gone);
+            }
+            for (const Job& now : batch.records()) {
+                tx.execute("INSERT INTO label VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET text "
+                           "= excluded.text",
+                    now.id, now.worth);
+            }
+        },
+        *shop, Shop::options(8)};
+    shop.add_jobs(1);
+    pipeline.drain();
+    for (std::int64_t id = 2; id < 12; ++id) {
+        shop->transaction([&](Tx& tx) {
+            tx.execute("DELETE FROM job");
+            tx.execute("INSERT INTO job VALUES ($1, 1)", id);
+        });
+        CHECK(pipeline.drain() == 1);
+        CHECK(shop.number("SELECT id FROM label") == id);
+    }
+}
+
+TEST_CASE("L2: a stop lets no further part begin behind its deadline", "[threads]") {
+    Shop shop;
+    std::atomic<bool> broken{true};
+    std::atomic<int> calls{0};
+    const auto handler = [&](const at::Batch<Job>&, Tx&) {
+        if (broken) { throw std::runtime_error{"no"}; }
+        ++calls;
+        std::this_thread::sleep_for(100ms);
+    };
+    shop.add_jobs(400);
+    at::Pipeline many{at::source<Job>(), handler, *shop, Shop::options(32)};
+    CHECK(error_of([&] { many.drain(); }) == "no");
+    broken = false;
+    at::Pipeline one{at::source<Job>(), handler, *shop, Shop::options(1)};
+    one.start();
+    while (calls == 0) { std::this_thread::sleep_for(1ms); }
+    one.stop(1ms);
+    const int behind = calls;
+    CHECK(behind < 10);
+    CHECK(one.errors().empty());
+    one.drain(); // what is left of them
+    CHECK(calls - behind <= 32);
+}
+
+TEST_CASE("L2, F2: what a handler decides in one lane isn't covered by what passes in another") {
+    Shop shop;
+    std::atomic<int> calls{0};
+    at::Options options = Shop::options(16);
+    options.retry = {.attempts = 3, .pause = 0ms};
+    at::Pipeline pipeline{at::source<Job>(),
+        [&](const at::Batch<Job>& batch, Tx&) -> at::Outcome {
+            for (const std::int64_t id : batch.ids()) {
+                if (id == 7) {
+                    ++calls;
+                    throw std::runtime_error{"the record is wrong"};
+                }
+            }
+            return at::Outcome::retry;
+        },
+        *shop, options};
+    shop.add_jobs(100);
+    pipeline.start();
+    CHECK(pipeline.await_idle(30s) == at::Awaited::stopped);
+    CHECK(calls == 3);
+    REQUIRE(pipeline.errors().size() == 1);
+    CHECK(pipeline.errors().front().message == "the record is wrong");
+}
+
+TEST_CASE("L2: what was dealt with other changes among it isn't taken for what is read now") {
+    Shop shop;
+    std::atomic<std::int64_t> refused{0};
+    std::atomic<std::int64_t> handled{0};
+    const auto handler = [&](const at::Batch<Job>& batch, Tx& tx) {
+        for (const std::int64_t id : batch.ids()) {
+            if (id == refused || refused < 0) { throw std::runtime_error{"no"}; }
+            ++handled;
+            if (id < 1000) { tx.execute("INSERT INTO job VALUES ($1, 0)", id + 1000); }
+        }
+    };
+    at::Options with = Shop::options(4);
+    with.skip_own_changes = true;
+    const at::Options without = Shop::options(4);
+    const auto drain = [&](const at::Options& options) {
+        at::Pipeline pipeline{at::source<Job>(), handler, *shop, options};
+        return error_of([&] { pipeline.drain(); });
+    };
+    shop.add_jobs(20);
+    SECTION("some lanes have handled theirs") {
+        refused = 7;
+        CHECK(drain(with) == "no");
+        refused = 0;
+        CHECK(drain(without).find("with another Options::skip_own_changes") != std::string::npos);
+        CHECK(drain(with).empty());
+        CHECK(shop.number("SELECT count(*) FROM job WHERE id > 1000") == 20);
+    }
+    SECTION("none has") {
+        refused = -1;
+        CHECK(drain(with) == "no");
+        refused = 0;
+        CHECK(drain(without).empty());
+        CHECK(handled == 40); // its own, too
+    }
+}

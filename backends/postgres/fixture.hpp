@@ -43,11 +43,13 @@ enum class Kind { server };
 /// Whether a statement's error ends the transaction that it is in.
 inline constexpr bool errors_end_transactions = true;
 
-/// A table of the library's own, for SQL text; and a time in a lease that is over.
+/// A table of the library's own, for SQL text; and times in a lease: one that is over, and one
+/// that isn't.
 [[nodiscard]] inline std::string own_table(std::string_view name) {
     return "aftertouch." + std::string{name};
 }
 inline constexpr std::string_view long_ago = "'2000-01-01'::timestamptz";
+inline constexpr std::string_view far_off = "'2100-01-01'::timestamptz";
 
 /// Whether an application's writes wait for a batch.
 inline constexpr bool writers_wait = false;

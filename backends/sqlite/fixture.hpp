@@ -51,11 +51,13 @@ enum class Kind { memory, journal, wal };
 /// Whether a statement's error ends the transaction that it is in.
 inline constexpr bool errors_end_transactions = false;
 
-/// A table of the library's own, for SQL text; and a time in a lease that is over.
+/// A table of the library's own, for SQL text; and times in a lease: one that is over, and one
+/// that isn't.
 [[nodiscard]] inline std::string own_table(std::string_view name) {
     return "aftertouch_" + std::string{name};
 }
 inline constexpr std::string_view long_ago = "julianday('2000-01-01')";
+inline constexpr std::string_view far_off = "julianday('2100-01-01')";
 
 /// Whether an application's writes wait for a batch.
 inline constexpr bool writers_wait = true;

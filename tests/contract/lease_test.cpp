@@ -291,16 +291,21 @@ TEST_CASE("L1: a lease that is lost while a handler runs ends what it waits for"
     create_tables(shop);
     Told moments;
     at::Options options = leased(200ms);
+    options.lanes = GENERATE(as<std::size_t>{}, 1, 4);
     options.observer = moments.observer();
     std::atomic<bool> waits{true};
+    Latch inside;
     Pipeline one{at::source<Order>(),
         [&](const at::Batch<Order>&, Tx& tx) {
+            inside.open();
             if (waits) { tx.execute(fixture::endless); }
         },
         shop, options};
     one.start();
     add_order(shop, 1);
-    shop.execute("UPDATE " + fixture::own_table("lease") + " SET holder = 'ghost'");
+    inside.wait();
+    shop.execute("UPDATE " + fixture::own_table("lease") +
+                 " SET holder = 'ghost', until = " + std::string{fixture::far_off});
     REQUIRE(comes_true([&] { return one.status().state == at::State::standby; }));
     CHECK(moments.times(at::Moment::lease_lost) == 1);
     CHECK(one.status().lease_holder == "ghost");

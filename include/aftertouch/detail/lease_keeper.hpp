@@ -60,11 +60,17 @@ public:
     /// Takes the lease, or makes sure of it. *Throws* `Error` (`busy`) while another one holds it.
     void take(B& database, const Capture& capture, const std::atomic<bool>& stopping) {
         if (!is_wanted()) { return; }
-        const bool had = held_;
-        const LeaseAnswer answer = ask(database, capture, stopping);
-        const bool lost = lost_.exchange(false);
+        bool had = false;
+        bool lost = false;
+        LeaseAnswer answer;
+        {
+            const std::lock_guard turn{turn_};
+            had = held_;
+            answer = ask(database, capture, stopping);
+            lost = lost_.exchange(false);
+            if (lost) { session_.forget_abort(); } // it was for the handler
+        }
         if (lost) {
-            session_.forget_abort(); // it was for the handler
             reporter_.tell(Moment::lease_lost,
                 std::string{answer.held ? "the lease was taken away, and is had again"
                                         : "another instance has taken the lease over"} +
@@ -127,9 +133,9 @@ public:
 private:
     [[nodiscard]] bool is_wanted() const noexcept { return options_.lease.count() > 0; }
 
+    // In the caller's turn.
     [[nodiscard]] LeaseAnswer ask(
         B& database, const Capture& capture, const std::atomic<bool>& stopping) {
-        const std::lock_guard turn{turn_};
         if (!lease_) { lease_ = database.open_lease(request(capture), stopping); }
         if (held_) {
             if (lease_->renew()) { return {.held = true}; }
@@ -170,6 +176,7 @@ private:
     void renew() noexcept {
         try {
             const std::lock_guard turn{turn_};
+            if (lost_) { return session_.abort(); } // the first one may have met nothing yet
             if (!held_ || lease_->renew()) { return; }
             held_ = false;
             lost_ = true;

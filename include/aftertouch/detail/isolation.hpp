@@ -62,6 +62,7 @@ public:
         failed_.clear();
         waiting_.clear();
         taken_.clear();
+        added_ = 0;
         if (!has_released(session)) { return false; }
         letters_.load(session); // as the batch's transaction sees them
         letters_.read_released(session, options_.batch_size,
@@ -81,6 +82,7 @@ public:
     /// there may be some; `room` is what all lanes may add.
     void begin_part(Session& session, bool letters, std::atomic<std::int64_t>& room) {
         room_ = &room;
+        added_ = 0;
         failed_.clear();
         waiting_.clear();
         taken_.clear();

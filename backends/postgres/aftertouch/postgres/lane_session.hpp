@@ -121,6 +121,7 @@ public:
 
 private:
     void look_at_source() {
+        require_primary(*connection_); // of several hosts it may be another one
         SchemaManager manager{*connection_, request_.capture};
         Planner planner = manager.planner();
         const TableFacts facts = planner.catalog().table(request_.capture.table.name);

@@ -41,16 +41,17 @@ while(names MATCHES "^\n([^\n]+)(\n.*)$")
         endif()
     endforeach()
     list(REMOVE_DUPLICATES labels)
-    if(night IN_LIST labels)
-        string(APPEND script "if(\"$ENV{AFTERTOUCH_SOAK}\" STREQUAL night)\n")
-    else()
-        string(APPEND script "if(TRUE)\n")
+    list(FIND labels night by_night)
+    if(by_night GREATER -1)
+        string(APPEND script "if(\"\$ENV{AFTERTOUCH_SOAK}\" STREQUAL \"night\")\n")
     endif()
     string(APPEND script
         "add_test([==[${PREFIX}.${name}]==] [==[${EXECUTABLE}]==] [==[${filter}]==])\n"
         "set_tests_properties([==[${PREFIX}.${name}]==] PROPERTIES LABELS [==[${labels}]==] TIMEOUT ${TIMEOUT}"
         " FIXTURES_REQUIRED [==[${FIXTURE}]==]"
-        " WORKING_DIRECTORY [==[${SCRATCH}]==] SKIP_REGULAR_EXPRESSION [==[^skipped: ;\nskipped: ]==])\n"
-        "endif()\n")
+        " WORKING_DIRECTORY [==[${SCRATCH}]==] SKIP_REGULAR_EXPRESSION [==[^skipped: ;\nskipped: ]==])\n")
+    if(by_night GREATER -1)
+        string(APPEND script "endif()\n")
+    endif()
 endwhile()
 file(WRITE ${OUTPUT} "${script}")

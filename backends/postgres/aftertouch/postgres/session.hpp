@@ -106,6 +106,7 @@ public:
         const Answer answer = connection_->ask(dialect::finished_lanes,
             std::array{Value{Cell::text(request_.pipeline)}, Value{Cell::integer(deal)}});
         std::vector<std::size_t> lanes;
+        lanes.reserve(answer.rows());
         for (std::size_t i = 0; i < answer.rows(); ++i) {
             lanes.push_back(static_cast<std::size_t>(answer.number(i, 0)));
         }

@@ -22,8 +22,8 @@ class HandlerCaller {
 public:
     using T = typename S::Record;
 
-    HandlerCaller(H handler, const B& database, const Options& options)
-        : handler_{std::move(handler)}, database_{database}, options_{options} {}
+    HandlerCaller(H to_call, const B& database, const Options& options)
+        : handler_{std::move(to_call)}, database_{database}, options_{options} {}
 
     [[nodiscard]] H& handler() noexcept { return handler_; }
     [[nodiscard]] HandlerScope scope() const noexcept { return HandlerScope{&database_}; }

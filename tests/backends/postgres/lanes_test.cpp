@@ -43,6 +43,7 @@ public:
     }
 
     fixture::Database& operator*() noexcept { return database_; }
+    [[nodiscard]] fixture::Database another() const { return place_.open(); }
     fixture::Database* operator->() noexcept { return &database_; }
 
     [[nodiscard]] static at::Options options(std::size_t lanes) {
@@ -150,6 +151,30 @@ TEST_CASE("L2: a unique value that moves from one record to another passes in la
         CHECK(pipeline.drain() == 1);
         CHECK(shop.number("SELECT id FROM label") == id);
     }
+}
+
+TEST_CASE("L2: what is committed late, with a lower number, is no part of a deal taken up") {
+    Shop shop;
+    fixture::Database late = shop.another();
+    late.execute("BEGIN; INSERT INTO job VALUES (500, 0)");
+    std::atomic<std::int64_t> refused{7};
+    at::Pipeline pipeline{at::source<Job>(),
+        [&](const at::Batch<Job>& batch, Tx& tx) {
+            for (const std::int64_t id : batch.ids()) {
+                if (id == refused) { throw std::runtime_error{"no"}; }
+                tx.execute("INSERT INTO total VALUES ($1, 1) ON CONFLICT (id) DO UPDATE SET n = "
+                           "total.n + 1",
+                    id);
+            }
+        },
+        *shop, Shop::options(4)};
+    shop.add_jobs(20);
+    CHECK(error_of([&] { pipeline.drain(); }) == "no");
+    late.execute("COMMIT");
+    refused = 0;
+    pipeline.drain();
+    CHECK(shop.number("SELECT count(*) FROM total WHERE n = 1") == 21);
+    CHECK(shop.number("SELECT count(*) FROM total") == 21);
 }
 
 TEST_CASE("L2: a stop lets no further part begin behind its deadline", "[threads]") {

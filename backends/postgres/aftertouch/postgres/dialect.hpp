@@ -227,6 +227,21 @@ inline constexpr std::string_view count_attempt =
     "UPDATE aftertouch.checkpoint SET attempts = attempts + 1 WHERE pipeline = $1 AND version = "
     "$2::bigint";
 
+/// $1 pipeline, $2 version, $3 lane, $4 deal: notes that the lane has handled its part. It fails by
+/// itself where the checkpoint was moved or taken over, or somebody else has noted the same, so
+/// that a COMMIT behind it can't succeed. The lock lets other lanes in, and makes who takes the
+/// checkpoint over wait for the COMMIT.
+inline constexpr std::string_view finish_lane =
+    "WITH f AS MATERIALIZED (SELECT pipeline FROM aftertouch.checkpoint WHERE pipeline = $1 AND "
+    "version = $2::bigint FOR SHARE), d AS (INSERT INTO aftertouch.lane AS l (pipeline, lane, "
+    "deal) SELECT pipeline, $3::integer, $4::bigint FROM f ON CONFLICT (pipeline, lane) DO UPDATE "
+    "SET deal = excluded.deal WHERE l.deal <> excluded.deal RETURNING 1) SELECT 1 / count(*) FROM "
+    "d";
+
+/// $1 pipeline, $2 deal: the lanes that have handled their part.
+inline constexpr std::string_view finished_lanes =
+    "SELECT lane FROM aftertouch.lane WHERE pipeline = $1 AND deal = $2::bigint";
+
 // ------------------------------------------------------------------------------------------------
 // lag and places
 

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,14 +15,13 @@
 #include <aftertouch/lane.hpp>
 #include <aftertouch/postgres/batch_transaction.hpp>
 #include <aftertouch/postgres/catalog.hpp>
-#include <aftertouch/postgres/dialect.hpp>
 #include <aftertouch/postgres/lease.hpp>
 #include <aftertouch/postgres/log_requirements.hpp>
 #include <aftertouch/postgres/position.hpp>
 #include <aftertouch/postgres/prepared.hpp>
 #include <aftertouch/postgres/schema.hpp>
 #include <aftertouch/postgres/snapshot.hpp>
-#include <aftertouch/postgres/statement.hpp>
+#include <aftertouch/postgres/store.hpp>
 #include <aftertouch/postgres/wake.hpp>
 #include <aftertouch/value.hpp>
 
@@ -33,25 +29,6 @@
 /// A lane's connection, and the transaction of its part of a deal (L2).
 
 namespace aftertouch::postgres {
-
-namespace dialect {
-
-/// $1 pipeline, $2 version, $3 lane, $4 deal: notes that the lane has handled its part. It fails by
-/// itself where the checkpoint was moved or taken over, or somebody else has noted the same, so
-/// that a COMMIT behind it can't succeed. The lock lets other lanes in, and makes who takes the
-/// checkpoint over wait for the COMMIT.
-inline constexpr std::string_view finish_lane =
-    "WITH f AS MATERIALIZED (SELECT pipeline FROM aftertouch.checkpoint WHERE pipeline = $1 AND "
-    "version = $2::bigint FOR SHARE), d AS (INSERT INTO aftertouch.lane AS l (pipeline, lane, "
-    "deal) SELECT pipeline, $3::integer, $4::bigint FROM f ON CONFLICT (pipeline, lane) DO UPDATE "
-    "SET deal = excluded.deal WHERE l.deal <> excluded.deal RETURNING 1) SELECT 1 / count(*) FROM "
-    "d";
-
-/// $1 pipeline, $2 deal: the lanes that have handled their part.
-inline constexpr std::string_view finished_lanes =
-    "SELECT lane FROM aftertouch.lane WHERE pipeline = $1 AND deal = $2::bigint";
-
-} // namespace dialect
 
 /// *Threads*: one at a time, but for `interrupt` and `keep_alive`.
 class LaneSession {
@@ -64,6 +41,7 @@ public:
           request_{std::move(request)},
           wakers_{wakers},
           transaction_{*connection_, stopping},
+          store_{*connection_, request_.pipeline},
           folds_(request_.capture.table.key.size(), KeyFold::exact) {
         connection_->limit_silence(longest_silence(request_.lease));
     }
@@ -91,26 +69,10 @@ public:
         rows_->fetch(keys, std::forward<Sink>(sink));
         transaction_.passes_own_statement();
     }
-    void mark_own_changes(const Position& since) {
-        connection_->run(dialect::mark_own,
-            std::array{Value{Cell::text(request_.pipeline)}, Value{Cell::integer(since.last)}});
-    }
+    void mark_own_changes(const Position& since) { store_.mark_own_changes(since.last); }
 
     void commit(const LaneShare& share) {
-        const std::array values{Value{Cell::text(request_.pipeline)},
-            Value{Cell::integer(share.version)},
-            Value{Cell::integer(static_cast<std::int64_t>(share.lane))},
-            Value{Cell::integer(share.deal)}};
-        try {
-            static_cast<void>(connection_->ask_and_commit(dialect::finish_lane, values));
-        } catch (const Error& error) {
-            // What the COMMIT itself says is another thing: a constraint that was deferred, say.
-            const bool fenced =
-                error.native_code() == detail::packed("22012") && error.statement() != "COMMIT";
-            if (!fenced) { throw; }
-            throw Error{
-                Errc::fenced, "pipeline " + request_.pipeline + " was moved on by another process"};
-        }
+        store_.finish_lane_and_commit(share);
         transaction_.ended();
         wakers_.notify_all(); // what the handler wrote may be another pipeline's source
     }
@@ -133,6 +95,7 @@ private:
     SessionRequest request_;
     WakeList& wakers_;
     BatchTransaction transaction_;
+    CheckpointStore store_;
     std::vector<KeyFold> folds_;
     std::optional<SourceRows> rows_; // as the source was when it was looked at last
 };

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -103,14 +102,7 @@ public:
 
     /// The lanes that have handled their part of a deal.
     [[nodiscard]] std::vector<std::size_t> finished_lanes(std::int64_t deal) {
-        const Answer answer = connection_->ask(dialect::finished_lanes,
-            std::array{Value{Cell::text(request_.pipeline)}, Value{Cell::integer(deal)}});
-        std::vector<std::size_t> lanes;
-        lanes.reserve(answer.rows());
-        for (std::size_t i = 0; i < answer.rows(); ++i) {
-            lanes.push_back(static_cast<std::size_t>(answer.number(i, 0)));
-        }
-        return lanes;
+        return store_.finished_lanes(deal);
     }
 
     void begin() {
@@ -188,11 +180,7 @@ public:
         work(transaction_.own());
     }
 
-    void mark_own_changes(const Position& since) {
-        const std::vector<Value> values{
-            Value{Cell::text(request_.pipeline)}, Value{Cell::integer(since.last)}};
-        connection_->run(dialect::mark_own, values);
-    }
+    void mark_own_changes(const Position& since) { store_.mark_own_changes(since.last); }
 
     // Sent with the commit, in one flush: nothing may stand between the two (L1).
     void store(std::string_view text, std::int64_t version) {

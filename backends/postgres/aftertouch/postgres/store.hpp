@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include <aftertouch/checkpoint.hpp>
 #include <aftertouch/error.hpp>
+#include <aftertouch/lane.hpp>
 #include <aftertouch/postgres/dialect.hpp>
 #include <aftertouch/postgres/position.hpp>
 #include <aftertouch/postgres/prepared.hpp>
@@ -54,21 +56,37 @@ public:
         } else {
             values_.emplace_back();
         }
-        try {
-            const Answer answer = connection_->ask_and_commit(
-                version == 0 ? dialect::create_checkpoint : dialect::store_checkpoint, values_);
-            if (!seen) { return std::nullopt; }
-            return Mark{static_cast<std::uint64_t>(answer.number(0, 1)), *seen};
-        } catch (const Error& error) {
-            const std::string_view faster = version == 0 ? "23505" : "22012";
-            // What the COMMIT itself says is another thing: a constraint that was deferred, say.
-            if (error.native_code() != detail::packed(faster) || error.statement() == "COMMIT") {
-                throw;
-            }
+        const Answer answer = version == 0
+                                  ? commit_unless_outrun(dialect::create_checkpoint, "23505")
+                                  : commit_unless_outrun(dialect::store_checkpoint, "22012");
+        if (!seen) { return std::nullopt; }
+        return Mark{static_cast<std::uint64_t>(answer.number(0, 1)), *seen};
+    }
+
+    /// Notes that a lane has handled its part, and commits. *Throws* as `store_and_commit`.
+    void finish_lane_and_commit(const LaneShare& share) {
+        values_.assign({name(), Value{Cell::integer(share.version)},
+            Value{Cell::integer(static_cast<std::int64_t>(share.lane))},
+            Value{Cell::integer(share.deal)}});
+        static_cast<void>(commit_unless_outrun(dialect::finish_lane, "22012"));
+    }
+    /// The lanes that have handled their part of a deal.
+    [[nodiscard]] std::vector<std::size_t> finished_lanes(std::int64_t deal) {
+        values_.assign({name(), Value{Cell::integer(deal)}});
+        const Answer answer = connection_->ask(dialect::finished_lanes, values_);
+        std::vector<std::size_t> lanes;
+        lanes.reserve(answer.rows());
+        for (std::size_t i = 0; i < answer.rows(); ++i) {
+            lanes.push_back(static_cast<std::size_t>(answer.number(i, 0)));
         }
-        throw Error{Errc::fenced, "pipeline " + pipeline_ +
-                                      " was moved on by another process over the same database: "
-                                      "run it in one process, or give each its own name"};
+        return lanes;
+    }
+
+    /// Notes that this transaction is the pipeline's own, if it has written behind the log's number
+    /// `last`.
+    void mark_own_changes(std::int64_t last) {
+        values_.assign({name(), Value{Cell::integer(last)}});
+        connection_->run(dialect::mark_own, values_);
     }
 
     /// Counts one more failure of the batch behind the checkpoint with this version.
@@ -78,6 +96,21 @@ public:
     }
 
 private:
+    // `faster` is what the statement says where another process was. What the COMMIT itself says is
+    // another thing: a constraint that was deferred, say.
+    [[nodiscard]] Answer commit_unless_outrun(std::string_view sql, std::string_view faster) {
+        try {
+            return connection_->ask_and_commit(sql, values_);
+        } catch (const Error& error) {
+            if (error.native_code() != detail::packed(faster) || error.statement() == "COMMIT") {
+                throw;
+            }
+        }
+        throw Error{Errc::fenced, "pipeline " + pipeline_ +
+                                      " was moved on by another process over the same database: "
+                                      "run it in one process, or give each its own name"};
+    }
+
     [[nodiscard]] Value name() const { return Value{Cell::text(pipeline_)}; }
 
     Connection* connection_;

@@ -27,6 +27,8 @@ struct aftertouch::EntityTraits<Total> {
     static constexpr auto key = at::key<&Total::customer>;
 };
 
+// Right in one lane. Where Options::lanes has several, they would overwrite each other's sums:
+// there it is one statement, as in pgbench.cpp.
 void add(auto& tx, const std::string& customer, std::int64_t cents) {
     const auto total = tx.get(at::type<Total>, customer);
     tx.upsert(Total{customer, (total ? total->cents : 0) + cents});

@@ -35,11 +35,11 @@ struct Options {
     std::chrono::milliseconds poll_interval{50}; ///< the longest pause between two looks while idle
     /// On PostgreSQL: slices of the keys that are handled beside each other, 1 to 64, each with a
     /// thread, a connection and a transaction of its own. Changes of one key are in one lane, in
-    /// order. The handler is called by several threads at once, and where lanes write the same rows
-    /// they wait for each other: what it adds to such a row must be one statement (`UPDATE total
-    /// SET n = n + $1`), since what it reads there another lane may be changing. Any number may
-    /// follow any other. A rebuild hands its rows over in one lane; so does SQLite always, which
-    /// has one writer.
+    /// order. The handler is one object that several threads call at once. Rows that lanes share it
+    /// must write in the same order in each, or they deadlock, and each in one statement (`INSERT
+    /// ... ON CONFLICT ... DO UPDATE SET n = total.n + excluded.n`), since what it reads there
+    /// another lane may be changing: backends/postgres/README.md. Any number may follow any other.
+    /// While a rebuild runs, all is in one lane; so is it always on SQLite, which has one writer.
     std::size_t lanes = 1;
     bool skip_own_changes =
         false;     ///< leave out changes of the source that this pipeline's own handler made

@@ -46,8 +46,8 @@ namespace aftertouch {
 ///
 /// *After a crash*: what a batch wrote through its transaction is there together with the
 /// checkpoint, or neither is; effects outside the database may come again
-/// (`Change::idempotency_key`). *Threads*: every member from any thread; the handler runs on one
-/// thread at a time. *Lifetime*: the database must outlive the pipeline. Destruction stops it.
+/// (`Change::idempotency_key`). *Threads*: every member from any; the handler runs on one at a
+/// time, with `Options::lanes` on several. *Lifetime*: within the database's; its end stops it.
 template <class S, class H, class B>
 class Pipeline : public DeadLetterCalls<Pipeline<S, H, B>, typename detail::RecordOf<S>::Type, B> {
     static_assert(

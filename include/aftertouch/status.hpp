@@ -72,7 +72,8 @@ struct Status {
     std::optional<Lag> lag{}; ///< missing while the database can't be asked
     std::optional<Progress> rebuild{};
     std::int64_t attempts = 0; ///< how often the batch that comes next has failed
-    std::int64_t batches = 0;  ///< committed since this object was made
+    std::int64_t batches = 0;  ///< committed since this object was made; in lanes, what was dealt
+                               ///< to all of them counts as one, when all have handled it
     std::int64_t changes = 0;
     std::int64_t rebuilt = 0;
     std::int64_t failures = 0;

@@ -108,7 +108,8 @@ private:
         }
         throw Error{Errc::fenced, "pipeline " + pipeline_ +
                                       " was moved on by another process over the same database: "
-                                      "run it in one process, or give each its own name"};
+                                      "run it in one process, give each its own name, or set "
+                                      "Options::lease in all of them"};
     }
 
     [[nodiscard]] Value name() const { return Value{Cell::text(pipeline_)}; }

@@ -9,15 +9,13 @@
 
 namespace at = aftertouch;
 
-namespace {
+namespace sources {
 
 struct Order {
     std::int64_t id = 0;
     std::string customer;
     std::string secret;
 };
-
-} // namespace
 
 static_assert(at::ChangeSource<at::Source<Order>>);
 static_assert(at::ChangeSource<decltype(at::source<Order>().images())>);
@@ -71,3 +69,5 @@ TEST_CASE("source: each call gives another one, what was set stays") {
     CHECK(filtered.capture().per_row);
     CHECK(!plain.capture().always);
 }
+
+} // namespace sources

@@ -24,6 +24,8 @@
 
 namespace at = aftertouch;
 
+namespace kills {
+
 namespace {
 
 // Counts the statements of every connection; both ends of each count.
@@ -225,3 +227,5 @@ TEST_CASE("K1: effects beside the transaction are doubled by a kill, and this su
     CHECK(result.kills > 10);
     CHECK(!result.faults.empty());
 }
+
+} // namespace kills

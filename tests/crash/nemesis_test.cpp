@@ -19,6 +19,8 @@
 /// freezes and restarts them: nothing is lost, doubled or out of order, and nobody writes without
 /// the lease (L1). Then the suite itself is tested, with a fence that is broken on purpose.
 
+namespace nemesis_test {
+
 namespace {
 
 namespace at = aftertouch;
@@ -49,7 +51,7 @@ constexpr const char* notes_of_tenure =
 // The file of one course.
 class Ground {
 public:
-    using Database = ::Database;
+    using Database = nemesis_test::Database;
     static constexpr const char* lease = "aftertouch_lease";
     static constexpr const char* long_ago = "julianday('2000-01-01')";
     static constexpr int writers = 1;
@@ -183,3 +185,5 @@ TEST_CASE("L1: an instance that is frozen inside a batch holds up the others unt
     nemesis::judge(ground, faults);
     CHECK(faults == std::vector<std::string>{});
 }
+
+} // namespace nemesis_test

@@ -17,6 +17,8 @@
 /// \file
 /// A disk that fills up under a pipeline, and has room again later.
 
+namespace disk_full {
+
 namespace {
 
 namespace at = aftertouch;
@@ -135,3 +137,5 @@ TEST_CASE("P17: a file system that is full stops the pipeline, and it goes on") 
     }
 }
 #endif
+
+} // namespace disk_full

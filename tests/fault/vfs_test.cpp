@@ -10,6 +10,8 @@
 /// The n-th call to the disk fails, for every n, once or for good. Then the disk is repaired, and
 /// the pipeline goes on by itself, is started again, or another process goes on after a crash.
 
+namespace vfs {
+
 namespace {
 
 using test::Breakage;
@@ -91,3 +93,5 @@ TEST_CASE("K1: a handler that swallows the end of its transaction writes nothing
         }
     }
 }
+
+} // namespace vfs

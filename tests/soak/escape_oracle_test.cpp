@@ -11,9 +11,11 @@
 // Random statements over random tables: none may change a row that the log doesn't name.
 //
 //   AFTERTOUCH_SEED=n         repeats a run
-//   AFTERTOUCH_STATEMENTS=n   how many; 120,000 unless AFTERTOUCH_SOAK=night asks for 2 million
+//   AFTERTOUCH_STATEMENTS=n   how many; 100,000 unless AFTERTOUCH_SOAK=night asks for 2 million
 
 namespace at = aftertouch;
+
+namespace escape_oracle {
 
 namespace {
 
@@ -32,7 +34,7 @@ std::uint64_t seed() {
 std::uint64_t statements() {
     const char* text = std::getenv("AFTERTOUCH_STATEMENTS");
     if (text != nullptr) { return std::strtoull(text, nullptr, 10); }
-    return test::is_night() ? 2'000'000 : 120'000;
+    return test::is_night() ? 2'000'000 : 100'000;
 }
 
 // A table that SQLite accepts: some combinations it doesn't.
@@ -139,3 +141,5 @@ TEST_CASE("the oracle notices when numbers of the log come twice") {
     INFO(result.first);
     CHECK(result.wrong == 5);
 }
+
+} // namespace escape_oracle

@@ -11,6 +11,8 @@
 /// handed over is compared with what the writers say they committed. Then the suite itself is
 /// tested, with followers and databases that are broken on purpose.
 
+namespace processes {
+
 namespace {
 
 using soak::Course;
@@ -67,3 +69,5 @@ TEST_CASE("P20: the soak finds out a log that gives out numbers again", "[slow]"
 TEST_CASE("P20: the soak finds out a missing guard against REPLACE", "[slow]") {
     expect_found_out({.follower = {"unchecked"}, .sabotage = "", .drop_guards = true});
 }
+
+} // namespace processes

@@ -9,6 +9,8 @@
 /// A follower that is idle hears of what other processes commit: by the file's change alone, and
 /// by polling alone. Only that it is handled counts, not when.
 
+namespace wake {
+
 namespace {
 
 // Another process commits, again and again; each time everything must be handled by a follower
@@ -33,3 +35,5 @@ TEST_CASE("K7: an idle pipeline hears of another process's commit by the change 
 TEST_CASE("K7: an idle pipeline finds another process's commit by polling alone") {
     expect_hearing(GENERATE(false, true), {"deaf"});
 }
+
+} // namespace wake

@@ -14,8 +14,8 @@ namespace {
 
 const std::filesystem::path folder = std::filesystem::path{AFTERTOUCH_SOURCE_DIR} / "sql/sqlite";
 
-std::string content(const std::filesystem::path& path) {
-    std::ifstream in{path, std::ios::binary};
+std::string content(const std::filesystem::path& file) {
+    std::ifstream in{file, std::ios::binary};
     return {std::istreambuf_iterator<char>{in}, {}};
 }
 

@@ -78,10 +78,6 @@ struct A {
 };
 using Alias = Order;
 
-} // namespace names_test
-
-using namespace names_test;
-
 namespace {
 
 struct Unnamed {
@@ -163,3 +159,5 @@ TEST_CASE("names: they are plain text at run time") {
     CHECK(std::string{detail::member_name<&Order::note>()} == "note");
     CHECK(std::string{detail::class_name<Order>()} == "Order");
 }
+
+} // namespace names_test

@@ -33,10 +33,9 @@ struct aftertouch::EntityTraits<replicated::Copy> {
     static constexpr auto table = "item_copy";
 };
 
-namespace {
+namespace replicated {
 
-using replicated::Copy;
-using replicated::Item;
+namespace {
 
 const auto plain = at::source<Item>();
 const auto always = at::source<Item>().always();
@@ -266,3 +265,5 @@ TEST_CASE("C3: per_row() captures what statements do, row by row") {
     CHECK(one<std::int64_t>(database, "SELECT count(*) FROM aftertouch.log WHERE capture = 3") ==
           one<std::int64_t>(database, "SELECT count(*) FROM aftertouch.log WHERE capture = 1"));
 }
+
+} // namespace replicated

@@ -15,8 +15,6 @@
 #include "server.hpp"
 
 using namespace test;
-using at::postgres::Answer;
-using at::postgres::Format;
 
 namespace paged {
 
@@ -25,11 +23,10 @@ struct Item {
     std::string note;
 };
 
-} // namespace paged
+using at::postgres::Answer;
+using at::postgres::Format;
 
 namespace {
-
-using paged::Item;
 
 struct Asking {
     fixture::Place place{fixture::Kind::server};
@@ -207,3 +204,5 @@ TEST_CASE("C6: a rebuild goes on where a column gets a type that isn't read in b
     CHECK(notes[10] == "11.50");
     CHECK(notes[29] == "30.50");
 }
+
+} // namespace paged

@@ -34,10 +34,9 @@ struct aftertouch::EntityTraits<borrowed::Copy> {
     static constexpr auto table = "reading_copy";
 };
 
-namespace {
+namespace borrowed {
 
-using borrowed::Copy;
-using borrowed::Reading;
+namespace {
 
 std::string run(PGconn* connection, const char* sql) {
     const at::postgres::detail::ResultPointer result{PQexec(connection, sql)};
@@ -167,3 +166,5 @@ TEST_CASE("postgres: a borrowed connection that is lost is the application's to 
     PQreset(own.get());
     CHECK(one<std::int32_t>(database, "SELECT 1") == 1);
 }
+
+} // namespace borrowed

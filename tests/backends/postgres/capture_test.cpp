@@ -38,12 +38,7 @@ struct aftertouch::EntityTraits<captured::Line> {
         aftertouch::key<&captured::Line::order, &captured::Line::sku, &captured::Line::day>;
 };
 
-namespace {
-
-using captured::Fixed;
-using captured::Item;
-using captured::Line;
-} // namespace
+namespace captured {
 
 TEST_CASE("C3: every way to change rows of a plain table is captured") {
     Captured db;
@@ -515,3 +510,5 @@ TEST_CASE("C7: programs that install at the same time don't fail each other", "[
     for (const std::string& error : errors) { CHECK(error.empty()); }
     CHECK(at::verify(shop.database, at::source<Item>()).empty());
 }
+
+} // namespace captured

@@ -21,11 +21,8 @@ struct Item {
     std::int64_t id = 0;
 };
 
-} // namespace clusters
-
 namespace {
 
-using clusters::Item;
 using Ids = std::vector<std::int64_t>;
 
 void shell(const std::string& command) {
@@ -174,3 +171,5 @@ TEST_CASE("P5: transaction ids that were set back lead to a rebuild, however man
         CHECK(follower.take() == Told{"I42"});
     }
 }
+
+} // namespace clusters

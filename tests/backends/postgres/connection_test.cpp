@@ -14,6 +14,8 @@
 
 using namespace test;
 
+namespace connection {
+
 namespace {
 
 at::Errc code_of(auto work) {
@@ -206,3 +208,5 @@ TEST_CASE("postgres: without prepared statements everything is the same") {
     CHECK(one<std::int64_t>(plain, "SELECT n FROM t") == 5);
     CHECK(one<std::int64_t>(plain, "SELECT count(*) FROM pg_prepared_statements") == 0);
 }
+
+} // namespace connection

@@ -21,11 +21,7 @@ struct Item {
     std::int64_t id = 0;
 };
 
-} // namespace deadlocks
-
 namespace {
-
-using deadlocks::Item;
 
 void wait_until_somebody_waits(Database& database) {
     while (one<std::int64_t>(database, "SELECT count(*) FROM pg_stat_activity WHERE datname = "
@@ -195,3 +191,5 @@ TEST_CASE("F1: a handler whose table was changed under its statement is called a
     CHECK(calls == 3);
     CHECK(pipeline.errors().empty());
 }
+
+} // namespace deadlocks

@@ -10,6 +10,8 @@
 
 using namespace test;
 
+namespace drift {
+
 namespace {
 
 std::string found(Database& database) {
@@ -223,3 +225,5 @@ TEST_CASE("C2: a captured column that is renamed or dropped fails writers until 
     at::remove(drift.database, at::source<Item>()); // the way out without the old name
     drift.owner.run("INSERT INTO item VALUES (1, 'a', 1)");
 }
+
+} // namespace drift

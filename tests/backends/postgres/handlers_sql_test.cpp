@@ -22,12 +22,7 @@ struct Label {
     std::string text;
 };
 
-} // namespace statements
-
 namespace {
-
-using statements::Item;
-using statements::Label;
 
 /// A pipeline whose handler is a test's.
 struct Following {
@@ -169,3 +164,5 @@ TEST_CASE("postgres: a borrowed connection stays its owner's, whatever is refuse
     CHECK(one<std::int64_t>(database, "SELECT 5::bigint") == 5);
     CHECK(PQtransactionStatus(own.get()) == PQTRANS_IDLE);
 }
+
+} // namespace statements

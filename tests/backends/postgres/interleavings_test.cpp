@@ -18,6 +18,8 @@
 
 using namespace test;
 
+namespace interleavings {
+
 namespace {
 
 /// What a writer does, in four steps. `$s` is the item that both write, `$o` one of its own, `$n` a
@@ -240,3 +242,5 @@ TEST_CASE("P1, P2: the same schedules catch other ways to follow a log") {
         CHECK(!others[i].verdict(stage.table).empty());
     }
 }
+
+} // namespace interleavings

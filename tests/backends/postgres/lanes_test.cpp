@@ -21,6 +21,8 @@
 using namespace std::chrono_literals;
 namespace at = aftertouch;
 
+namespace lanes {
+
 namespace {
 
 struct Job {
@@ -260,3 +262,5 @@ TEST_CASE("L2: what was dealt with other changes among it isn't taken for what i
         CHECK(handled == 40); // its own, too
     }
 }
+
+} // namespace lanes

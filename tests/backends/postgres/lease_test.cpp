@@ -11,6 +11,8 @@
 using namespace std::chrono_literals;
 namespace at = aftertouch;
 
+namespace lease {
+
 namespace {
 
 struct Job {
@@ -70,3 +72,5 @@ TEST_CASE("L1: a filter that is slower than the lease is no silence", "[threads]
     CHECK(pipeline.drain() == 1);
     CHECK(handled == 1);
 }
+
+} // namespace lease

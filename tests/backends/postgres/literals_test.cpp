@@ -7,6 +7,9 @@
 #include <aftertouch/postgres/literals.hpp>
 
 namespace at = aftertouch;
+
+namespace literals {
+
 using at::postgres::LiteralPart;
 using at::postgres::LiteralReader;
 
@@ -90,3 +93,5 @@ TEST_CASE("C5: an array that is written is read back") {
           Texts{"a", "", "NULL", "c\"d", "e\\f", "{g}", "h,i", "<null>", "-5"});
     CHECK(writer.take() == "{}");
 }
+
+} // namespace literals

@@ -11,6 +11,8 @@
 
 using namespace test;
 
+namespace order {
+
 namespace {
 
 using Ids = std::vector<std::int64_t>;
@@ -301,3 +303,5 @@ TEST_CASE(
     // What the images say is published: the update stands before the insert that it follows.
     CHECK(!stage.ours.ledger().in_order());
 }
+
+} // namespace order

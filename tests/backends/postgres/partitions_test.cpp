@@ -13,6 +13,8 @@
 
 using namespace test;
 
+namespace partitions {
+
 namespace {
 
 /// Two levels: low (0 to 99), high (100 to 199: lower, upper), and the rest.
@@ -226,3 +228,5 @@ TEST_CASE("O3: a captured table that becomes a part of another is refused in wor
     db.database.execute("DROP TABLE child");
     CHECK(found(db).empty());
 }
+
+} // namespace partitions

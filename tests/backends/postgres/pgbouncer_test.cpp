@@ -45,10 +45,9 @@ struct aftertouch::EntityTraits<pooled::Copy> {
     static constexpr auto table = "reading_copy";
 };
 
-namespace {
+namespace pooled {
 
-using pooled::Copy;
-using pooled::Reading;
+namespace {
 
 bool skipped() {
     if (!PgBouncer::program().empty()) { return false; }
@@ -305,3 +304,5 @@ TEST_CASE("L1: leases go through PgBouncer, beside a batch that takes longer", "
         for (const at::Failure& failure : errors) { FAIL_CHECK(failure.message); }
     }
 }
+
+} // namespace pooled

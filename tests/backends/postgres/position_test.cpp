@@ -5,6 +5,8 @@
 
 #include <aftertouch/postgres/position.hpp>
 
+namespace position {
+
 using namespace aftertouch::postgres;
 
 TEST_CASE("postgres: a snapshot's text is read as it is written, and no other text is") {
@@ -113,3 +115,5 @@ TEST_CASE("L2: a place is reopened in the window of the read that went on from i
           "10-20-12_7_14-25-15_9_8.2");
     CHECK(reopened("10-20-12_7_14-25-15_9_8.2", "14-25-15_9") == "10-20-12_7_14-25-15_9_8.2");
 }
+
+} // namespace position

@@ -11,6 +11,8 @@
 
 using namespace test;
 
+namespace positions {
+
 namespace {
 
 using Ids = std::vector<std::int64_t>;
@@ -249,3 +251,5 @@ TEST_CASE("P1: the search for changes doesn't trust a log whose numbers are draw
     CHECK_THROWS_SAYING(at::verify(stage.shop.database, at::source<ledger::Item>().images()),
         at::Error, "xid stands behind seq");
 }
+
+} // namespace positions

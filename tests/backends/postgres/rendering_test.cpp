@@ -113,13 +113,9 @@ struct aftertouch::EntityTraits<rendering::TooLong> {
     static constexpr auto table = "item_" TEXT_57 "-table";
 };
 
-namespace {
+namespace rendering {
 
-using rendering::Keyed;
-using rendering::Long;
-using rendering::Names;
-using rendering::TooLong;
-using rendering::Wide;
+namespace {
 
 /// A session of somebody who likes other forms.
 constexpr const char* strange =
@@ -315,3 +311,5 @@ TEST_CASE("C2: a table of 1,600 columns is captured, with images too, and when k
         {"D1-a", "I11+a", "D2-a", "I12+a"});
     db.check("DELETE FROM item", {"D11", "D12"}, {"D11-a", "D12-a"});
 }
+
+} // namespace rendering

@@ -15,8 +15,6 @@
 #include "server.hpp"
 
 using namespace test;
-using at::ColumnType;
-using at::postgres::Form;
 
 namespace readable {
 
@@ -51,10 +49,12 @@ struct aftertouch::Codec<readable::Exact> {
     static readable::Exact decode(const std::string& digits) { return {digits}; }
 };
 
-namespace {
+namespace readable {
 
-using readable::Odd;
-using readable::Reading;
+using at::ColumnType;
+using at::postgres::Form;
+
+namespace {
 
 /// A text for each form that as many fields as can be are able to hold.
 const std::map<Form, std::vector<std::string_view>> samples{
@@ -166,3 +166,5 @@ TEST_CASE("C6: domains, enums, arrays and exact numbers are held by what holds t
     CHECK(seen[0].day == std::chrono::year{2024} / 2 / 3);
     CHECK(seen[2].amount.digits == "3.25000");
 }
+
+} // namespace readable

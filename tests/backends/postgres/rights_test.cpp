@@ -32,10 +32,9 @@ struct aftertouch::EntityTraits<rights::Labelled> {
     static constexpr auto key = aftertouch::key<&rights::Labelled::label>;
 };
 
-namespace {
+namespace rights {
 
-using rights::Labelled;
-using rights::Trap;
+namespace {
 
 /// Roles of this process, gone with this object: whoever installs, owns tables, or writes.
 class Roles {
@@ -285,3 +284,5 @@ TEST_CASE("C9: an owner that puts a view or a policy in the table's place doesn'
               .run("SELECT count(*) FROM caller WHERE role = '" + Roles::name("installer") + "'")
               .value() == "0");
 }
+
+} // namespace rights

@@ -40,10 +40,9 @@ struct aftertouch::EntityTraits<roles::Copy> {
     static constexpr auto table = "account_copy";
 };
 
-namespace {
+namespace roles {
 
-using roles::Account;
-using roles::Copy;
+namespace {
 
 std::string replaced(std::string text, std::string_view what, std::string_view by) {
     for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
@@ -392,3 +391,5 @@ TEST_CASE("O3: a grant that is missing is told with what to do") {
     company.run("GRANT EXECUTE ON FUNCTION pg_control_system() TO shop_follower");
     CHECK_NOTHROW(pipeline.drain());
 }
+
+} // namespace roles

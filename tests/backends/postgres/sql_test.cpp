@@ -25,11 +25,7 @@ struct Account {
     std::optional<std::string> note;
 };
 
-} // namespace sample
-
 namespace {
-
-using sample::Account;
 
 constexpr std::string_view table = "CREATE TABLE account (id bigint PRIMARY KEY, owner text NOT "
                                    "NULL, balance double precision NOT "
@@ -175,3 +171,5 @@ TEST_CASE("C7: a script that is run twice fails whole, and changes nothing") {
     CHECK_FALSE(run(shop, "capture_account.sql"));
     CHECK(at::verify(shop.database, touch).empty());
 }
+
+} // namespace sample

@@ -4,6 +4,8 @@
 #include <aftertouch/postgres/statement_names.hpp>
 #include <support/catch.hpp>
 
+namespace statement_names {
+
 using aftertouch::postgres::StatementNames;
 
 TEST_CASE("prepared statements are found by their text") {
@@ -35,3 +37,5 @@ TEST_CASE("the prepared statement that wasn't used for longest makes way") {
     names.clear();
     CHECK(names.find("0") == nullptr);
 }
+
+} // namespace statement_names

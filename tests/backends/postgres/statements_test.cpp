@@ -11,6 +11,8 @@
 
 using namespace test;
 
+namespace statements {
+
 namespace {
 
 Texts sorted(Texts texts) {
@@ -247,3 +249,5 @@ TEST_CASE("O2, C7: a publication for all tables hinders neither pipelines nor pr
     at::remove(db.database, at::source<Item>());
     at::remove(db.database, at::source<Item>().images());
 }
+
+} // namespace statements

@@ -8,6 +8,9 @@
 #include <aftertouch/postgres/types.hpp>
 
 namespace at = aftertouch;
+
+namespace types {
+
 using at::Cell;
 using at::postgres::Form;
 
@@ -88,3 +91,5 @@ TEST_CASE("C6: what no field can hold is refused") {
         at::postgres::cell_from("abc", Form::integer, room), at::Error, "an integer");
     CHECK_THROWS_SAYING(written(Cell::text(std::string_view{"a\0b", 3})), at::Error, "NUL byte");
 }
+
+} // namespace types

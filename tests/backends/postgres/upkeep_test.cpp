@@ -28,11 +28,7 @@ struct Other {
     std::int64_t id = 0;
 };
 
-} // namespace kept
-
 namespace {
-
-using kept::Item;
 
 struct Following {
     std::atomic<std::int64_t> changes{0};
@@ -308,3 +304,5 @@ TEST_CASE("P3: who has a transaction open is named, in any database, and prepare
     other.execute("ROLLBACK PREPARED 'forgotten " + name + "'");
     CHECK(named_now().find(name) == std::string::npos);
 }
+
+} // namespace kept

@@ -19,11 +19,7 @@ struct Item {
     std::int64_t id = 0;
 };
 
-} // namespace woken
-
 namespace {
-
-using woken::Item;
 
 /// A pipeline's session that waits for an hour, or until it is woken.
 struct Waiting {
@@ -100,3 +96,5 @@ TEST_CASE("K7: a flood of notifications wakes a pipeline every two milliseconds 
     flood.join();
     CHECK(woken <= passed / 2ms + 2); // and once by its own process
 }
+
+} // namespace woken

@@ -30,11 +30,8 @@ struct Busy {
     std::int64_t version = 0;
 };
 
-} // namespace writers
-
 namespace {
 
-using writers::Item;
 constexpr std::int64_t items = 12;
 
 /// Writes in transactions of every kind that PostgreSQL has.
@@ -330,3 +327,5 @@ TEST_CASE("P1: a quiet pipeline beside a busy one looks at no more than a second
     quiet.drain();
     CHECK(seen == 1);
 }
+
+} // namespace writers

@@ -30,10 +30,10 @@ struct Twins {
     void check(const std::string& sql) {
         INFO(sql);
         CHECK(see(captured.native(), sql) == see(plain.native(), sql));
-        for (const test::Row& table :
+        for (const test::Row& named :
             plain.rows("SELECT name FROM sqlite_schema WHERE type = 'table' "
                        "AND name NOT LIKE 'sqlite%'")) {
-            const std::string rows = "SELECT * FROM " + at::quoted(table[0].cell().bytes());
+            const std::string rows = "SELECT * FROM " + at::quoted(named[0].cell().bytes());
             CHECK(captured.text(rows) == plain.text(rows));
         }
     }

@@ -20,6 +20,8 @@
 /// runs, each in a run of its own, until a run comes to its end. What it left is checked, then
 /// another process goes on from there.
 
+namespace kills {
+
 namespace {
 
 namespace at = aftertouch;
@@ -101,3 +103,5 @@ TEST_CASE("K1: effects beside the transaction are doubled by a kill, and this su
     CHECK(result.kills > 10);
     CHECK(!result.faults.empty());
 }
+
+} // namespace kills

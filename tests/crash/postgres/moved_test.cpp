@@ -31,14 +31,11 @@ struct Item {
     friend bool operator==(const Item&, const Item&) = default;
 };
 
-} // namespace moved
-
 namespace {
 
 namespace at = aftertouch;
 using at::postgres::Database;
 using at::postgres::Parameters;
-using moved::Item;
 
 // What a pipeline was given, and whether all of it anew.
 struct Told {
@@ -211,3 +208,5 @@ TEST_CASE("P5: transaction numbers that were set back lead to a rebuild", "[slow
     change(server.parameters(), 2, 2);
     CHECK(follow(server.parameters()) == told_anew);
 }
+
+} // namespace moved

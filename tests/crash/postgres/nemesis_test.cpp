@@ -15,6 +15,8 @@
 /// order, and nobody commits after another one has taken over (L1). Then the suite itself is
 /// tested, with a fence that is broken on purpose.
 
+namespace nemesis_test {
+
 namespace {
 
 namespace at = aftertouch;
@@ -42,7 +44,7 @@ constexpr const char* notes_of_tenure =
 // The database of one course.
 class Ground {
 public:
-    using Database = ::Database;
+    using Database = nemesis_test::Database;
     static constexpr const char* lease = "aftertouch.lease";
     static constexpr const char* long_ago = "'2000-01-01'::timestamptz";
     static constexpr int writers = 2;
@@ -175,3 +177,5 @@ TEST_CASE("L1: an instance that is frozen inside a batch locks no rows of the ne
     nemesis::judge(ground, faults);
     CHECK(faults == std::vector<std::string>{});
 }
+
+} // namespace nemesis_test

@@ -24,13 +24,10 @@ struct Item {
     std::int64_t version = 0;
 };
 
-} // namespace restart
-
 namespace {
 
 namespace at = aftertouch;
 using at::postgres::Database;
-using restart::Item;
 
 constexpr const char* tables =
     "CREATE TABLE item (id bigint PRIMARY KEY, version bigint NOT NULL);"
@@ -126,3 +123,5 @@ TEST_CASE("P5: a server that forgets its last commits forgets what was derived f
     "[threads][slow]") {
     CHECK(restart_under_load("off") == std::vector<std::string>{});
 }
+
+} // namespace restart

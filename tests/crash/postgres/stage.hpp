@@ -125,14 +125,16 @@ struct Scene {
                 while (run_once()) {}
             },
             4},
-        // Changes come between the pages: of keys that were reached and of keys that weren't.
+        // Changes come between the pages: of keys that were reached and of keys that weren't. Most
+        // of its places lie in the installation, which is one transaction.
         {"first start and rebuild", false,
             [](Database& database, const RunOnce& run_once, const auto& armed, const auto&) {
                 armed();
                 for (int page = 0; run_once(); ++page) {
                     if (page == 1) { change_orders(database); }
                 }
-            }},
+            },
+            3},
         {"dead letters", true,
             set_aside_and_release<Database, RunOnce, std::function<void()>, std::function<void()>>,
             4},

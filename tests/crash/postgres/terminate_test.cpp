@@ -14,6 +14,8 @@
 /// The server ends a pipeline's connection (pg_terminate_backend) before and after every statement,
 /// each in a run of its own. The pipeline connects again by itself, and that is no failure.
 
+namespace terminate {
+
 namespace {
 
 namespace at = aftertouch;
@@ -105,3 +107,5 @@ TEST_CASE("K6: effects beside the transaction are doubled by an ended connection
     CHECK(result.terminations > 10);
     CHECK(!result.faults.empty());
 }
+
+} // namespace terminate

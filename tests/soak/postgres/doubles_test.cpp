@@ -11,6 +11,8 @@
 /// The soak itself is tested, with followers, databases and prunings that are broken on purpose:
 /// with each of them a course must not pass.
 
+namespace doubles {
+
 namespace {
 
 constexpr std::int64_t changes = 12'000;
@@ -97,3 +99,5 @@ TEST_CASE("P20: the soak finds out a reader that doesn't ask what was pruned", "
                  "through) DELETE FROM aftertouch.log USING n WHERE pg_visible_in_snapshot(xid, "
                  "through)"});
 }
+
+} // namespace doubles

@@ -40,6 +40,7 @@ struct Options {
     /// ... ON CONFLICT ... DO UPDATE SET n = total.n + excluded.n`), since what it reads there
     /// another lane may be changing: backends/postgres/README.md. Any number may follow any other.
     /// While a rebuild runs, all is in one lane; so is it always on SQLite, which has one writer.
+    /// A filter of the source is asked while lanes work on what came before.
     std::size_t lanes = 1;
     bool skip_own_changes =
         false;     ///< leave out changes of the source that this pipeline's own handler made
@@ -56,6 +57,12 @@ struct Options {
     std::string instance{}; ///< who this one is to the others, as a host's name; needn't be unique
     Observer observer = log_warnings();
 };
+
+/// A number of lanes. *Throws* `Error` (`invalid_argument`) for one that can't be.
+[[nodiscard]] inline std::size_t require_lanes(std::size_t lanes) {
+    if (lanes != 0 && lanes <= most_lanes) { return lanes; }
+    throw Error{Errc::invalid_argument, "lanes is 1 to 64"};
+}
 
 /// The options, if they make sense. *Throws* `Error` (`invalid_argument`) if they don't.
 [[nodiscard]] inline Options require_sense(Options options) {

@@ -95,7 +95,6 @@ public:
         runner_.forget_abort();
         try {
             cycle_.start();
-            // The place in the log is taken here: what is committed from now on comes as a change.
             Step step = advance();
             while (step == Step::start_over || step == Step::undo || step == Step::open) {
                 step = advance();
@@ -157,9 +156,7 @@ public:
         try {
             status.lag = database_.lag(runner_.capture(), status.position);
             status.dead_letters = this->desk().count();
-        } catch (const Error&) {
-            // Locked or gone for now.
-        }
+        } catch (const Error&) {} // locked or gone for now
         return status;
     }
 
@@ -194,6 +191,10 @@ public:
         wishes_.pause(false);
         runner_.wake();
     }
+
+    /// Changes `Options::lanes`, from the next changes that are read on. *Throws* `Error`
+    /// (`invalid_argument`) for a number that isn't 1 to 64.
+    void lanes(std::size_t count) { runner_.set_lanes(count); }
 
     /// Handles at most one batch on the calling thread; answers whether there was one. For
     /// applications with a loop of their own, and for tests.
@@ -230,7 +231,6 @@ private:
         detail::HandlerScope::refuse(&board_, call);
     }
 
-    // One step of the cycle.
     Step advance() {
         const Happened happened = runner_.carry_out(cycle_.step(), cycle_);
         wishes_.tell(cycle_);

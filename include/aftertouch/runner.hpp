@@ -70,6 +70,7 @@ public:
     /// \name On any thread
     /// @{
     void wake() { session_.wake(); }
+    void set_lanes(std::size_t lanes) { batch_.set_lanes(require_lanes(lanes)); }
     void abort() { session_.abort(); }
     void forget_abort() noexcept { session_.forget_abort(); }
     void rewind(std::string position) { tracker_.wish_rewind(std::move(position)); }
@@ -121,7 +122,6 @@ private:
             reporter_.tell(
                 Moment::installed, "capture " + capture_.name + " was installed or mended");
         }
-        session_.forget_sources();
         lease_.take(database_, capture_, wishes_.stopping());
         batch_.prepare(*session_, capture_);
         const bool usable = tracker_.load(*session_);
@@ -174,22 +174,9 @@ private:
     Happened begin() {
         waiting_.work_begins();
         session_->begin();
-        if (has_drifted()) { return Happened::drifted; }
-        const bool any = batch_.read(*session_, tracker_.checkpoint(), tracker_.position());
-        // Asked behind it, in its transaction: so nothing was pruned under the reading (P5). The
-        // checkpoint may have gone on elsewhere, or the log be another one: `open` looks at both.
-        if (session_->usable(tracker_.position()) != Usable::yes) {
-            batch_.drop();
-            return Happened::drifted;
-        }
-        if (batch_.meets_truncation()) {
-            batch_.drop();
-            drift_ = "the source was truncated";
-            return Happened::no_checkpoint;
-        }
-        if (!any) {
-            static_cast<void>(tracker_.pass_to(batch_.end()));
-            return Happened::nothing;
+        const bool ahead = batch_.take_ahead(*session_, tracker_.checkpoint(), tracker_.position());
+        if (const Happened read = ahead ? Happened::done : read_batch(); read != Happened::done) {
+            return read;
         }
         if (batch_.has_taken_up()) {
             session_->roll_back(); // known already
@@ -198,12 +185,28 @@ private:
         }
         return Happened::done;
     }
+    [[nodiscard]] Happened read_batch() {
+        if (has_drifted()) { return Happened::drifted; }
+        const bool any = batch_.read(*session_, tracker_.checkpoint(), tracker_.position());
+        // Asked behind it, in its transaction: so nothing was pruned under the reading (P5). The
+        // checkpoint may have gone on elsewhere, or the log be another one: `open` looks at both.
+        const bool usable = session_->usable(tracker_.position()) == Usable::yes;
+        if (!usable || batch_.meets_truncation()) {
+            batch_.drop();
+            if (usable) { drift_ = "the source was truncated"; }
+            return usable ? Happened::no_checkpoint : Happened::drifted;
+        }
+        if (any) { return Happened::done; }
+        static_cast<void>(tracker_.pass_to(batch_.end()));
+        return Happened::nothing;
+    }
 
     Happened handle() {
         const BatchStand stand{tracker_.replaying(), tracker_.attempts(), tracker_.version()};
         const auto aborted = [this] { return session_.aborted(); };
         if (batch_.is_dealt()) {
-            session_.open_lanes(batch_.lanes_wanted(), database_, request_, wishes_.stopping());
+            session_.open_lanes(
+                batch_.lanes_wanted(), batch_.lanes(), database_, request_, wishes_.stopping());
             batch_.hand_over_dealt(session_, stand, patience_, aborted);
         } else {
             batch_.hand_over(*session_, stand, patience_, aborted);
@@ -248,8 +251,6 @@ private:
         batch_.drop();
     }
 
-    // ----------------------------------------------------------------------------- their parts
-
     void count_attempt() {
         try {
             session_->count_attempt(tracker_.version());
@@ -270,7 +271,6 @@ private:
         trouble_.recovered();
     }
 
-    // Told when the transaction is undone.
     [[nodiscard]] bool has_drifted() {
         if (const auto found = session_->drift(); !found.empty()) { drift_ = to_text(found); }
         return drift_.has_value();

@@ -80,7 +80,9 @@ void prepare(Database& shop) {
 
 } // namespace
 
-TEST_CASE("L2: with lanes each change is handled once, in order within its record", "[threads]") {
+TEST_CASE("L2: with lanes each change is handled once, in order within its record, whatever their "
+          "number is meanwhile",
+    "[threads]") {
     const Kind kind = GENERATE(from_range(fixture::shared_kinds()));
     INFO(fixture::name(kind));
     const Place place{kind};
@@ -107,6 +109,10 @@ TEST_CASE("L2: with lanes each change is handled once, in order within its recor
                 });
             }
         });
+    }
+    for (const std::size_t lanes : {1U, 6U, 2U, 64U, 3U, 4U}) {
+        std::this_thread::sleep_for(20ms);
+        pipeline.lanes(lanes);
     }
     for (std::thread& writer : writers) { writer.join(); }
     CHECK(pipeline.await_idle(60s) == at::Awaited::idle);
@@ -369,6 +375,50 @@ TEST_CASE("L2: whoever has moved the checkpoint on keeps the lanes of others fro
     for (const Copy& row : copies(shop)) { CHECK(row.amount == (row.id <= 100 ? 2 : 1)); }
 }
 
+TEST_CASE("L3: what comes next is read while lanes work, and given up where a rewind comes between",
+    "[threads]") {
+    if (!aftertouch::detail::has_lanes<Database::Session>) { return; }
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    prepare(shop);
+    add_orders(shop, 1, 60);
+    constexpr int a_deal = 10; // at most
+    std::atomic<int> read{0};
+    Latch ahead;
+    const auto source = at::source<Order>().images().filter([&](const at::Change<Order>&) {
+        if (++read == a_deal + 1) { ahead.open(); }
+        return true;
+    });
+    const bool rewinds = GENERATE(false, true);
+    std::mutex mutex;
+    std::map<std::int64_t, int> times;
+    Latch first;
+    Latch go_on;
+    const OnBatch handler = [&](const at::Batch<Order>& batch, Tx&) {
+        {
+            const std::lock_guard guard{mutex};
+            for (const at::Change<Order>& change : batch.changes()) { ++times[change.after()->id]; }
+        }
+        first.open();
+        go_on.wait();
+    };
+    at::Options options = laned(2);
+    options.batch_size = a_deal / 2;
+    ImagePipeline pipeline{source, handler, shop, options};
+    pipeline.start();
+    first.wait();
+    ahead.wait();
+    if (rewinds) { pipeline.rewind(at::Timestamp{}); }
+    go_on.open();
+    REQUIRE(pipeline.await_idle(30s) == at::Awaited::idle);
+    CHECK(times.size() == 60);
+    int twice = 0;
+    for (const auto& [id, count] : times) { twice += count - 1; }
+    CHECK((rewinds ? twice > 0 && twice <= a_deal : twice == 0));
+}
+
 TEST_CASE("L2: lanes is 1 to 64") {
     const Place place{fixture::all_kinds().front()};
     Database shop{place.open()};
@@ -376,5 +426,7 @@ TEST_CASE("L2: lanes is 1 to 64") {
         CHECK(error_of([&] {
             ImagePipeline{at::source<Order>().images(), OnBatch{copy_rows}, shop, laned(lanes)};
         }) == "pipeline \"copy\": lanes is 1 to 64");
+        ImagePipeline pipeline{at::source<Order>().images(), OnBatch{copy_rows}, shop, laned(2)};
+        CHECK(error_of([&] { pipeline.lanes(lanes); }) == "lanes is 1 to 64");
     }
 }

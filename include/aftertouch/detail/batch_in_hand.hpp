@@ -12,7 +12,7 @@
 
 #include <aftertouch/backend.hpp>
 #include <aftertouch/checkpoint.hpp>
-#include <aftertouch/detail/deal_in_hand.hpp>
+#include <aftertouch/detail/dealing.hpp>
 #include <aftertouch/detail/handler_caller.hpp>
 #include <aftertouch/detail/handler_scope.hpp>
 #include <aftertouch/detail/patience.hpp>
@@ -45,7 +45,7 @@ public:
           reader_{options, source_.order().empty(),
               minds_rebuilds<H, T, typename Session::Transaction>()},
           portion_{options, B::dead_letter_table(source_.capture())},
-          deal_{options, B::dead_letter_table(source_.capture())} {}
+          dealing_{options, B::dead_letter_table(source_.capture())} {}
 
     [[nodiscard]] const S& source() const noexcept { return source_; }
 
@@ -58,7 +58,7 @@ public:
             [&session](
                 std::span<const Value> keys, const RowSink& sink) { session.fetch(keys, sink); },
             source_.filter());
-        deal_.prepare(capture.imaged, session.key_folds(), source_.filter());
+        dealing_.prepare(capture.imaged, session.key_folds(), source_.filter());
         drop();
     }
 
@@ -67,13 +67,13 @@ public:
     void take_up(Session& session, const Checkpoint& checkpoint) {
         if constexpr (has_lanes<Session>) {
             const auto& deal = checkpoint.deal;
-            deal_.take_up(
+            dealing_.take_up(
                 deal, deal ? session.finished_lanes(deal->id) : std::vector<std::size_t>{});
         }
         portion_.isolation().load(session);
     }
     /// Whether some of its changes are handled already, perhaps: then it goes first.
-    [[nodiscard]] bool has_taken_up() const noexcept { return deal_.taken_up().has_value(); }
+    [[nodiscard]] bool has_taken_up() const noexcept { return dealing_.taken_up().has_value(); }
 
     /// Nothing is in hand.
     void drop() noexcept { event_id_.clear(); }
@@ -86,7 +86,7 @@ public:
     /// neither clears nor sweeps.
     void start_over(Session& session, const Tracker<Session>& tracker, bool rebuild, bool usable) {
         drop();
-        deal_.take_up({}, {});
+        dealing_.take_up({}, {});
         head_ = session.head();
         next_ = {session.log(), head_.text(), {}};
         const std::int64_t last = tracker.checkpoint().rebuild.generation;
@@ -118,14 +118,9 @@ public:
     /// Reads what comes behind `from`, or dead letters that were released; answers whether there
     /// was anything.
     [[nodiscard]] bool read(Session& session, const Checkpoint& checkpoint, const Position& from) {
-        began_ = Clock::now();
-        portion_.writer().clear(log_);
-        next_ = checkpoint;
-        next_.deal.reset();
-        was_rebuilding_ = checkpoint.rebuild.running;
-        from_letters_ = dealt_ = false;
-        head_ = options_.skip_own_changes ? session.head() : Position{};
+        begin_behind(checkpoint);
         if (has_taken_up()) { return read_deal(session, from); }
+        head_ = options_.skip_own_changes ? session.head() : Position{};
         from_letters_ = portion_.isolation().begin(session);
         if (from_letters_) {
             static_cast<void>(session.head()); // a transaction begins with a look at the log
@@ -134,14 +129,21 @@ public:
             event_id_ = session.event_id(from);
             return true;
         }
-        if (has_lanes<Session> && options_.lanes > 1 && !was_rebuilding_) {
-            return read_deal(session, from);
-        }
+        if (dealing_.lanes() > 1 && !was_rebuilding_) { return read_deal(session, from); }
         const HandlerScope scope = caller_.scope(); // a filter may do as little as a handler
         const std::size_t passed =
             was_rebuilding_ ? reader_.read_rebuild(session, from, next_.rebuild, portion_.writer())
                             : reader_.read(session, from, options_.batch_size, portion_.writer());
         return ends_at(session, reader_.end(), passed != 0 || was_rebuilding_);
+    }
+    /// Takes the batch that was read ahead, if there is one behind `from`.
+    [[nodiscard]] bool take_ahead(
+        Session& session, const Checkpoint& checkpoint, const Position& from) {
+        if (!dealing_.has_ahead(from) || portion_.isolation().any()) { return false; }
+        begin_behind(checkpoint);
+        dealing_.take_ahead();
+        dealt_ = true;
+        return ends_at(session, dealing_.end(), true);
     }
     /// How far the log was read.
     [[nodiscard]] const Position& end() const noexcept { return reader_.end(); }
@@ -160,7 +162,7 @@ public:
     }
     /// Whether the last batch left changes behind `position`, where it ended.
     [[nodiscard]] bool has_more_behind(const Position& position) const noexcept {
-        return reader_.more() && reader_.end() == position;
+        return (reader_.more() && reader_.end() == position) || dealing_.has_ahead(position);
     }
 
     /// Hands the batch over.
@@ -179,47 +181,47 @@ public:
     /// \name Dealt to lanes
     /// @{
     [[nodiscard]] bool is_dealt() const noexcept { return dealt_; }
+    void set_lanes(std::size_t lanes) noexcept { dealing_.set_lanes(lanes); } ///< *Threads*: any
+    [[nodiscard]] std::size_t lanes() const noexcept { return dealing_.lanes(); }
     /// How many lanes' connections it takes.
-    [[nodiscard]] std::size_t lanes_wanted() const {
-        return std::min(options_.lanes, deal_.open_parts().size());
-    }
+    [[nodiscard]] std::size_t lanes_wanted() const { return dealing_.lanes_wanted(); }
     /// The checkpoint that says what is dealt, and to how many; it is written before any lane is.
     [[nodiscard]] Checkpoint claim(const Position& from) const {
         Checkpoint claimed = next_;
         claimed.position = from.text();
-        claimed.deal = deal_facts_;
+        claimed.deal = dealing_.facts();
         return claimed;
     }
     /// Whether the next deal comes at once.
-    [[nodiscard]] bool leaves_more() const noexcept {
-        return dealt_ && !has_taken_up() && reader_.more();
-    }
+    [[nodiscard]] bool leaves_more() const noexcept { return dealt_ && dealing_.more(); }
     template <class Aborted>
     void hand_over_dealt(SessionHolder<Session>& sessions, const BatchStand& stand,
         const Patience& patience, Aborted aborted) {
         if constexpr (has_lanes<Session>) {
-            if (!is_whole_) { deal_.refuse_rest(); }
-            deal_.hand_over(sessions, caller_, deal_facts_,
-                {facts(stand), handing(stand, patience), stand.version, portion_.isolation().any(),
-                    portion_.isolation().room(), head_},
-                aborted);
-            if (deal_.wrote_letters()) { look_at_letters(); }
+            const auto& letters = portion_.isolation();
+            dealing_.hand_over(
+                sessions, caller_,
+                {facts(stand), handing(stand, patience), stand.version, letters.any(),
+                    letters.room(), dealing_.head()},
+                [&]() noexcept { read_ahead(*sessions); }, aborted);
+            if (dealing_.deal().wrote_letters()) { look_at_letters(); }
         }
     }
     /// @}
 
     /// Whether the records of what failed were tried alone.
     [[nodiscard]] bool in_parts() const noexcept {
-        return dealt_ ? deal_.in_parts() : portion_.in_parts();
+        return dealt_ ? dealing_.deal().in_parts() : portion_.in_parts();
     }
     /// What counts for something that `step` threw; asked once.
     [[nodiscard]] Blame blame(Step step, Excuse excuse) noexcept {
         const bool in_lane = dealt_ && step == Step::handle;
-        if (in_lane ? deal_.threw_in_handler() : std::exchange(portion_.inside_handler(), false)) {
-            return {true, Step::handle, in_lane ? deal_.excuse().value_or(excuse) : excuse};
+        auto&& deal = dealing_.deal();
+        if (in_lane ? deal.threw_in_handler() : std::exchange(portion_.inside_handler(), false)) {
+            return {true, Step::handle, in_lane ? deal.excuse().value_or(excuse) : excuse};
         }
         // A lane commits by itself.
-        return in_lane ? Blame{false, Step::advance, deal_.excuse().value_or(excuse)}
+        return in_lane ? Blame{false, Step::advance, deal.excuse().value_or(excuse)}
                        : Blame{false, step, excuse};
     }
 
@@ -233,35 +235,35 @@ public:
             number(portion_.writer().present()), Clock::now() - began_, was_rebuilding_,
             number(portion_.isolation().parked()), portion_.isolation().why()};
         if (dealt_) {
-            told.changes = number(deal_.size());
-            told.parked = number(deal_.parked());
-            told.why_parked = deal_.why();
-            deal_.take_up({}, {});
+            auto&& deal = dealing_.deal();
+            told.changes = number(deal.size());
+            told.parked = number(deal.parked());
+            told.why_parked = deal.why();
+            deal.take_up({}, {});
         }
         return told;
     }
 
 private:
-    // What lanes had in hand is read from where it began, and goes as far as it did.
+    void begin_behind(const Checkpoint& checkpoint) {
+        began_ = Clock::now();
+        portion_.writer().clear(log_);
+        next_ = checkpoint;
+        next_.deal.reset();
+        was_rebuilding_ = checkpoint.rebuild.running;
+        from_letters_ = dealt_ = false;
+    }
+    // Not where letters may have to go first.
+    void read_ahead(Session& session) noexcept {
+        if (!leaves_more() || portion_.isolation().any()) { return; }
+        const HandlerScope scope = caller_.scope();
+        dealing_.read_ahead(session, reader_, next_.position, log_);
+    }
     [[nodiscard]] bool read_deal(Session& session, const Position& from) {
-        if constexpr (has_lanes<Session>) {
-            deal_.drop_if_other(options_.skip_own_changes);
-            const std::optional<Deal>& taken_up = deal_.taken_up();
-            const Position to = taken_up ? Position::from(taken_up->to).value_or(from) : from;
-            const std::size_t limit = deal_.begin(log_);
-            const HandlerScope scope = caller_.scope();
-            const std::size_t passed =
-                reader_.read(session, taken_up ? from.reopened(to) : from, limit, deal_);
-            dealt_ = taken_up || deal_.size() != 0;
-            ends_at(session, taken_up ? to : reader_.end(), passed != 0 || dealt_);
-            deal_facts_ = taken_up.value_or(Deal{wall_clock().time_since_epoch().count(),
-                static_cast<std::int64_t>(options_.lanes), static_cast<std::int64_t>(passed),
-                next_.position, options_.skip_own_changes});
-            is_whole_ = deal_facts_.changes == static_cast<std::int64_t>(passed);
-            return passed != 0 || dealt_;
-        } else {
-            return false;
-        }
+        const HandlerScope scope = caller_.scope();
+        const bool any = dealing_.read(session, reader_, from, log_);
+        dealt_ = has_taken_up() || dealing_.deal().size() != 0;
+        return ends_at(session, dealing_.end(), any);
     }
 
     bool ends_at(Session& session, const Position& end, bool any) {
@@ -283,8 +285,7 @@ private:
     HandlerCaller<S, H, B> caller_;
     BatchReader<T, Session> reader_;
     Portion<S, H, B, Session> portion_;
-    typename DealFor<S, H, B>::Type deal_;
-    Deal deal_facts_; // while it is dealt
+    typename DealingFor<S, H, B>::Type dealing_;
     Checkpoint next_; // as the transaction in hand will leave it
     Position head_;   // of the log before the handler ran
     std::string log_; // its name
@@ -293,7 +294,6 @@ private:
     bool was_rebuilding_ = false;
     bool from_letters_ = false; // of those that were released
     bool dealt_ = false;
-    bool is_whole_ = true;
     bool emptied_by_hand_ = false; // as the next rebuild may take it: a truncation was told
 };
 

@@ -71,10 +71,10 @@ public:
     /// \name One deal, in this order
     /// @{
 
-    /// Begins to deal to so many lanes as the deal that was taken up, or the options, want.
-    /// Answers how many changes there may be.
-    [[nodiscard]] std::size_t begin(std::string_view log) {
-        lanes_ = taken_up_ ? static_cast<std::size_t>(taken_up_->lanes) : options_.lanes;
+    /// Begins to deal to so many lanes, or as many as the deal that was taken up has. Answers how
+    /// many changes there may be.
+    [[nodiscard]] std::size_t begin(std::string_view log, std::size_t lanes) {
+        lanes_ = taken_up_ ? static_cast<std::size_t>(taken_up_->lanes) : lanes;
         while (parts_.size() < lanes_) {
             parts_.push_back(
                 std::make_unique<Part>(options_, dead_letter_table_, imaged_, folds_, filter_));
@@ -101,6 +101,7 @@ public:
     }
     /// Whether a lane has as much as a batch may have. A deal that is taken up is as it was.
     [[nodiscard]] bool is_full() const noexcept { return full_ && !taken_up_; }
+    [[nodiscard]] std::size_t lanes() const noexcept { return lanes_; }
     [[nodiscard]] std::size_t size() const noexcept {
         std::size_t size = 0;
         for (const auto& part : parts_) { size += part->portion().writer().size(); }
@@ -113,18 +114,22 @@ public:
             "the log no longer has what the lanes of pipeline " + options_.name +
                 " were dealt, and some of them may have handled: rebuild() it"};
     }
-    /// Has the lanes handle their parts on their sessions, but for those that have already.
+    /// Has the lanes handle their parts on their sessions, but for those that have already; the
+    /// caller's thread does `meanwhile()`, which throws nothing.
     /// *Throws* what one of them threw, when all have come to their end.
-    template <class Aborted>
+    template <class Meanwhile, class Aborted>
     void hand_over(SessionHolder<Session>& sessions, HandlerCaller<S, H, B>& caller,
-        const Deal& deal, const DealHanding<Position>& how, Aborted aborted) {
+        const Deal& deal, const DealHanding<Position>& how, Meanwhile meanwhile, Aborted aborted) {
         in_common_.room = how.room;
         in_common_.over = false;
         std::vector<std::size_t> open = open_parts();
         // What a statement failed on may have been another lane's, which has committed since.
-        for (bool any = true; any && !open.empty();) {
+        bool first = true;
+        for (bool any = true; any && !open.empty(); first = false) {
             const std::size_t workers = std::min(open.size(), sessions.lanes());
-            run_beside(workers, [&](std::size_t worker) noexcept {
+            run_beside(workers + 1, [&](std::size_t place) noexcept {
+                if (place == 0) { return first ? meanwhile() : void(); }
+                const std::size_t worker = place - 1;
                 for (std::size_t i = worker; i < open.size(); i += workers) {
                     const LaneShare share{deal.id, open[i], how.version};
                     parts_[open[i]]->run(
@@ -205,32 +210,6 @@ private:
     std::size_t parked_ = 0; // also by lanes that had handled their part before
     std::string why_;
     std::string form_;
-};
-
-/// In its place where batches are handled whole.
-struct NoDeal {
-    NoDeal(const Options&, const std::string&) {}
-    template <class Filter>
-    void prepare(const std::vector<std::size_t>&, const std::vector<KeyFold>&, const Filter&) {}
-    void take_up(const std::optional<Deal>&, const std::vector<std::size_t>&) {}
-    [[nodiscard]] std::optional<Deal> taken_up() const noexcept { return {}; }
-    [[nodiscard]] std::size_t size() const noexcept { return 0; }
-    [[nodiscard]] std::vector<std::size_t> open_parts() const { return {}; }
-    [[nodiscard]] bool threw_in_handler() const noexcept { return false; }
-    [[nodiscard]] std::optional<Excuse> excuse() const noexcept { return {}; }
-    [[nodiscard]] bool in_parts() const noexcept { return false; }
-    [[nodiscard]] std::size_t parked() const noexcept { return 0; }
-    [[nodiscard]] std::string why() const { return {}; }
-};
-
-template <class S, class H, class B>
-struct DealFor {
-    using Type = NoDeal;
-};
-template <class S, class H, class B>
-    requires(has_lanes<typename B::Session>)
-struct DealFor<S, H, B> {
-    using Type = DealInHand<S, H, B>;
 };
 
 } // namespace aftertouch::detail

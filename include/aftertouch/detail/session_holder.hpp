@@ -25,9 +25,10 @@ public:
     [[nodiscard]] Session& operator*() const noexcept { return *session_; }
     [[nodiscard]] explicit operator bool() const noexcept { return session_ != nullptr; }
 
-    /// Opens it, if it isn't yet.
+    /// Opens it, if it isn't yet; lanes look at their source anew.
     template <class B>
     void open(B& database, const SessionRequest& request, const std::atomic<bool>& stopping) {
+        for (const auto& lane : lanes_) { lane->forget_source(); }
         if (session_) { return; }
         std::unique_ptr<Session> session = database.open_session(request, stopping);
         const std::lock_guard lock{mutex_};
@@ -37,11 +38,16 @@ public:
     /// \name Lanes. *Threads*: the one that opened the session, and while none works in a lane.
     /// @{
 
-    /// Opens as many, or as can be had: *throws* only where there is none.
+    /// Opens as many, or as can be had: *throws* only where there is none. Closes those that are
+    /// more than `most`.
     template <class B>
-    void open_lanes(std::size_t wanted, B& database, const SessionRequest& request,
-        const std::atomic<bool>& stopping) {
+    void open_lanes(std::size_t wanted, std::size_t most, B& database,
+        const SessionRequest& request, const std::atomic<bool>& stopping) {
         if constexpr (has_lanes<Session>) {
+            while (lanes_.size() > most) {
+                const std::lock_guard lock{mutex_};
+                lanes_.pop_back();
+            }
             try {
                 while (lanes_.size() < wanted && (lanes_.empty() || !stopping)) {
                     std::unique_ptr<Lane> lane = database.open_lane(request, stopping);
@@ -55,9 +61,6 @@ public:
     }
     [[nodiscard]] std::size_t lanes() const noexcept { return lanes_.size(); }
     [[nodiscard]] Lane& lane(std::size_t number) const noexcept { return *lanes_[number]; }
-    void forget_sources() noexcept {
-        for (const auto& lane : lanes_) { lane->forget_source(); }
-    }
     /// @}
 
     /// Ends a wait. *Threads*: any.

@@ -147,7 +147,7 @@ private:
         }
     }
 
-    // What a program that prunes does: in one transaction, what every pipeline has passed.
+    // More than Database::prune does: the newest row goes too, and numbers come from the sequence.
     void prune() {
         pruner_->transaction([&](auto& tx) {
             std::int64_t passed = INT64_MAX;

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -27,6 +28,7 @@
 #include <aftertouch/sqlite/session.hpp>
 #include <aftertouch/sqlite/statement.hpp>
 #include <aftertouch/sqlite/types.hpp>
+#include <aftertouch/sqlite/upkeep.hpp>
 #include <aftertouch/sqlite/wake.hpp>
 
 /// \file
@@ -84,6 +86,21 @@ public:
 
     /// The path, as it appears in messages.
     [[nodiscard]] const std::string& name() const noexcept { return connection_->handle().name(); }
+
+    /// Removes from the log of `schema` what every pipeline has handled; answers how many rows.
+    /// Writers and pipelines are held up for no longer than 10,000 rows take, and then have as long
+    /// a time for themselves. *Throws* `Error` as `transaction`: what is gone by then stays so.
+    std::int64_t prune(const std::string& schema = "main") {
+        const Pruning pruning{schema};
+        for (std::int64_t removed = 0;;) {
+            const auto begin = std::chrono::steady_clock::now();
+            const std::int64_t some =
+                this->transaction([&](auto& tx) { return pruning.remove_some(tx); });
+            removed += some;
+            if (some < Pruning::rows_at_once) { return removed; }
+            std::this_thread::sleep_for(std::chrono::steady_clock::now() - begin);
+        }
+    }
 
     /// \name For pipelines and for install.hpp
     /// @{

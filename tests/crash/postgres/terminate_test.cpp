@@ -41,7 +41,14 @@ public:
 
 private:
     void terminate(std::int64_t process) {
-        admin_->execute("SELECT pg_terminate_backend($1::integer, 10000)", process);
+        // The server's own waiting for the end looks ten times a second.
+        admin_->execute("SELECT pg_terminate_backend($1::integer)", process);
+        while (admin_
+                   ->query(at::type<std::int64_t>,
+                       "SELECT count(*) FROM pg_stat_activity WHERE pid = $1", process)
+                   .front() != 0) {
+            std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        }
     }
 
     crash::Database* admin_;

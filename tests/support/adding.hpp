@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 #include <aftertouch/aftertouch.hpp>
@@ -58,16 +59,18 @@ public:
     template <class Tx>
     at::Outcome operator()(const at::Batch<Order>& batch, Tx& tx) {
         const bool picky = how_.picky != nullptr && *how_.picky;
+        std::multimap<std::string, std::int64_t> amounts; // in one order, or lanes deadlock
         for (const at::Change<Order>& change : batch.changes()) {
             if (picky && change.key() % 5 == 0) { return at::Outcome::park; }
             if (change.before() != nullptr) {
-                add(tx, change.before()->customer, -change.before()->amount);
+                amounts.emplace(change.before()->customer, -change.before()->amount);
             }
             if (change.after() != nullptr) {
-                add(tx, change.after()->customer, change.after()->amount);
+                amounts.emplace(change.after()->customer, change.after()->amount);
             }
             in_ledger(tx, "INSERT INTO ledger (change) VALUES ($1)", change.idempotency_key());
         }
+        for (const auto& [customer, amount] : amounts) { add(tx, customer, amount); }
         return at::Outcome::done;
     }
 

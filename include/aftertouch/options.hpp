@@ -40,7 +40,8 @@ struct Options {
     /// ... ON CONFLICT ... DO UPDATE SET n = total.n + excluded.n`), since what it reads there
     /// another lane may be changing: backends/postgres/README.md. Any number may follow any other.
     /// While a rebuild runs, all is in one lane; so is it always on SQLite, which has one writer.
-    /// A filter of the source is asked while lanes work on what came before.
+    /// A filter of the source is asked while lanes work on what came before, perhaps twice for a
+    /// change; up to twice as many batches as lanes are in memory.
     std::size_t lanes = 1;
     bool skip_own_changes =
         false;     ///< leave out changes of the source that this pipeline's own handler made

@@ -174,6 +174,7 @@ private:
     Happened begin() {
         waiting_.work_begins();
         session_->begin();
+        if (has_drifted()) { return Happened::drifted; }
         const bool ahead = batch_.take_ahead(*session_, tracker_.checkpoint(), tracker_.position());
         if (const Happened read = ahead ? Happened::done : read_batch(); read != Happened::done) {
             return read;
@@ -186,7 +187,6 @@ private:
         return Happened::done;
     }
     [[nodiscard]] Happened read_batch() {
-        if (has_drifted()) { return Happened::drifted; }
         const bool any = batch_.read(*session_, tracker_.checkpoint(), tracker_.position());
         // Asked behind it, in its transaction: so nothing was pruned under the reading (P5). The
         // checkpoint may have gone on elsewhere, or the log be another one: `open` looks at both.
@@ -204,9 +204,9 @@ private:
     Happened handle() {
         const BatchStand stand{tracker_.replaying(), tracker_.attempts(), tracker_.version()};
         const auto aborted = [this] { return session_.aborted(); };
+        session_.close_lanes(batch_.lanes());
         if (batch_.is_dealt()) {
-            session_.open_lanes(
-                batch_.lanes_wanted(), batch_.lanes(), database_, request_, wishes_.stopping());
+            session_.open_lanes(batch_.lanes_wanted(), database_, request_, wishes_.stopping());
             batch_.hand_over_dealt(session_, stand, patience_, aborted);
         } else {
             batch_.hand_over(*session_, stand, patience_, aborted);

@@ -419,6 +419,59 @@ TEST_CASE("L3: what comes next is read while lanes work, and given up where a re
     CHECK((rewinds ? twice > 0 && twice <= a_deal : twice == 0));
 }
 
+TEST_CASE("C7, L3: what was read ahead waits where the log is gone, until it was made again") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    at::Options options = quiet("copy");
+    options.lanes = 2;
+    options.batch_size = 5;
+    Pipeline pipeline{at::source<Order>(), copy_rows, shop, options};
+    pipeline.drain();
+    add_orders(shop, 1, 60);
+    CHECK(pipeline.run_once());
+    fixture::drop_log(shop);
+    std::this_thread::sleep_for(1100ms); // it looks once a second
+    pipeline.drain();
+    CHECK(copies(shop) == orders(shop));
+}
+
+TEST_CASE("L2: a rebuild that can't begin behind a lane's failure says why") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    at::Options options = quiet("copy");
+    options.lanes = 4;
+    bool broken = false;
+    bool broken_start = false;
+    const auto begins = [&](std::int64_t, Tx& tx) {
+        if (broken_start) { throw std::runtime_error{"not now"}; }
+        tx.execute("DELETE FROM copy");
+    };
+    const auto copy = [&](const at::Batch<Order>& batch, Tx& tx) {
+        for (const std::int64_t id : batch.ids()) {
+            if (broken && id == 5) { throw std::runtime_error{"not this one"}; }
+        }
+        copy_rows(batch, tx);
+    };
+    at::Pipeline pipeline{at::source<Order>(),
+        at::handle(at::on_rebuild_started(begins), at::on_batch(copy)), shop, options};
+    pipeline.drain();
+    add_orders(shop, 1, 20);
+    broken = true;
+    CHECK(error_of([&] { pipeline.drain(); }) == "not this one");
+    broken_start = true;
+    pipeline.rebuild();
+    CHECK(error_of([&] { pipeline.drain(); }) == "not now");
+    broken = broken_start = false;
+    pipeline.drain();
+    CHECK(copies(shop) == orders(shop));
+}
+
 TEST_CASE("L2: lanes is 1 to 64") {
     const Place place{fixture::all_kinds().front()};
     Database shop{place.open()};

@@ -87,6 +87,7 @@ public:
     void start_over(Session& session, const Tracker<Session>& tracker, bool rebuild, bool usable) {
         drop();
         dealing_.take_up({}, {});
+        dealt_ = false;
         head_ = session.head();
         next_ = {session.log(), head_.text(), {}};
         const std::int64_t last = tracker.checkpoint().rebuild.generation;
@@ -253,9 +254,8 @@ private:
         was_rebuilding_ = checkpoint.rebuild.running;
         from_letters_ = dealt_ = false;
     }
-    // Not where letters may have to go first.
     void read_ahead(Session& session) noexcept {
-        if (!leaves_more() || portion_.isolation().any()) { return; }
+        if (!leaves_more() || lanes() == 1 || portion_.isolation().any()) { return; }
         const HandlerScope scope = caller_.scope();
         dealing_.read_ahead(session, reader_, next_.position, log_);
     }

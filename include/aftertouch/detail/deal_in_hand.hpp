@@ -49,6 +49,7 @@ public:
         folds_ = std::move(folds);
         filter_ = std::move(filter);
         parts_.clear();
+        failed_ = nullptr;
     }
 
     /// What the checkpoint says is dealt already, and the lanes that have handled their part.
@@ -128,7 +129,7 @@ public:
         for (bool any = true; any && !open.empty(); first = false) {
             const std::size_t workers = std::min(open.size(), sessions.lanes());
             run_beside(workers + 1, [&](std::size_t place) noexcept {
-                if (place == 0) { return first ? meanwhile() : void(); }
+                if (place == 0) { return first && !aborted() ? meanwhile() : void(); }
                 const std::size_t worker = place - 1;
                 for (std::size_t i = worker; i < open.size(); i += workers) {
                     const LaneShare share{deal.id, open[i], how.version};

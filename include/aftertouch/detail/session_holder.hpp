@@ -38,16 +38,17 @@ public:
     /// \name Lanes. *Threads*: the one that opened the session, and while none works in a lane.
     /// @{
 
-    /// Opens as many, or as can be had: *throws* only where there is none. Closes those that are
-    /// more than `most`.
+    /// Closes those that so many lanes don't need; one lane needs none.
+    void close_lanes(std::size_t most) {
+        const std::lock_guard lock{mutex_};
+        if (most == 1) { lanes_.clear(); }
+        while (lanes_.size() > most) { lanes_.pop_back(); }
+    }
+    /// Opens as many, or as can be had: *throws* only where there is none.
     template <class B>
-    void open_lanes(std::size_t wanted, std::size_t most, B& database,
-        const SessionRequest& request, const std::atomic<bool>& stopping) {
+    void open_lanes(std::size_t wanted, B& database, const SessionRequest& request,
+        const std::atomic<bool>& stopping) {
         if constexpr (has_lanes<Session>) {
-            while (lanes_.size() > most) {
-                const std::lock_guard lock{mutex_};
-                lanes_.pop_back();
-            }
             try {
                 while (lanes_.size() < wanted && (lanes_.empty() || !stopping)) {
                     std::unique_ptr<Lane> lane = database.open_lane(request, stopping);

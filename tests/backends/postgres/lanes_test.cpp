@@ -91,6 +91,30 @@ TEST_CASE("L2: lanes handle their parts at the same time", "[threads]") {
     CHECK(there == 4);
 }
 
+TEST_CASE("L2: connections that fewer lanes don't need are closed") {
+    Shop shop;
+    at::Pipeline pipeline{
+        at::source<Job>(), [](const at::Batch<Job>&, Tx&) {}, *shop, Shop::options(8)};
+    const auto connections = [&] {
+        return shop.number("SELECT count(*) FROM pg_stat_activity WHERE datname = "
+                           "current_database() AND backend_type = 'client backend'");
+    };
+    shop.add_jobs(200);
+    pipeline.drain();
+    CHECK(connections() == 1 + 1 + 8); // the database's, the pipeline's, the lanes'
+    for (const std::int64_t lanes : {3, 1}) {
+        pipeline.lanes(static_cast<std::size_t>(lanes));
+        shop->execute("UPDATE job SET worth = worth + 1");
+        pipeline.drain();
+        const std::int64_t kept = 1 + 1 + (lanes == 1 ? 0 : lanes);
+        const auto until = std::chrono::steady_clock::now() + 20s; // the server sees it soon
+        while (connections() != kept && std::chrono::steady_clock::now() < until) {
+            std::this_thread::sleep_for(5ms);
+        }
+        CHECK(connections() == kept);
+    }
+}
+
 TEST_CASE("L2: deadlocks between lanes are theirs to overcome", "[threads]") {
     Shop shop;
     at::Pipeline pipeline{at::source<Job>(),

@@ -86,6 +86,8 @@ struct File {
 TEST_CASE("O2: pruning keeps what a pipeline hasn't handled, and the newest row") {
     Database database{":memory:"};
     CHECK(database.prune() == 0); // nothing is installed
+    database.execute("CREATE TABLE aftertouch_image_1_backup (n); INSERT INTO "
+                     "aftertouch_image_1_backup VALUES (1)"); // is nobody's business
     database.create_table<Item>();
     Following fast;
     Following slow;
@@ -104,6 +106,7 @@ TEST_CASE("O2: pruning keeps what a pipeline hasn't handled, and the newest row"
     CHECK(database.prune() == 49);
     CHECK(log_rows(database) == 1);
     CHECK(number(database, "SELECT count(*) FROM aftertouch_image_1") == 1);
+    CHECK(number(database, "SELECT count(*) FROM aftertouch_image_1_backup") == 1);
     CHECK(database.prune() == 0);
     database.execute("UPDATE item SET version = 2");
     first.drain();

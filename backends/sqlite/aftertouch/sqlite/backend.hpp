@@ -93,9 +93,11 @@ public:
     std::int64_t prune(const std::string& schema = "main") {
         const Pruning pruning{schema};
         for (std::int64_t removed = 0;;) {
-            const auto begin = std::chrono::steady_clock::now();
-            const std::int64_t some =
-                this->transaction([&](auto& tx) { return pruning.remove_some(tx); });
+            std::chrono::steady_clock::time_point begin;
+            const std::int64_t some = this->transaction([&](auto& tx) {
+                begin = std::chrono::steady_clock::now(); // it has the lock
+                return pruning.remove_some(tx);
+            });
             removed += some;
             if (some < Pruning::rows_at_once) { return removed; }
             std::this_thread::sleep_for(std::chrono::steady_clock::now() - begin);

@@ -50,11 +50,7 @@ public:
     /// Answers how many; fewer than `rows_at_once` where there are no more.
     template <class Transaction>
     [[nodiscard]] std::int64_t remove_some(Transaction& tx) const {
-        if (tx.query(type<std::int64_t>, "SELECT count(*) FROM " + quoted(schema_) +
-                                             ".sqlite_schema WHERE name = 'aftertouch_meta'")
-                .front() == 0) {
-            return 0; // nothing was ever installed
-        }
+        if (!has_table(tx, "aftertouch_meta")) { return 0; } // nothing was ever installed
         const auto through =
             tx.query(type<std::optional<std::int64_t>>, dialect::prunable(schema_)).front();
         if (!through) { return 0; }
@@ -65,11 +61,14 @@ public:
         tx.execute("UPDATE " + dialect::own(schema_, "meta") +
                        " SET pruned_through = max(pruned_through, $1)",
             some.last);
-        for (const std::string& table :
-            tx.query(type<std::string>, "SELECT name FROM " + quoted(schema_) +
-                                            ".sqlite_schema WHERE type = 'table' AND name GLOB "
-                                            "'aftertouch_image_[0-9]*'")) {
-            tx.execute("DELETE FROM " + quoted(schema_) + '.' + quoted(table) + up_to, some.last);
+        for (const std::int64_t capture :
+            tx.query(type<std::int64_t>, "SELECT id FROM " + dialect::own(schema_, "capture"))) {
+            std::string table = dialect::image_table(capture, 0);
+            for (std::size_t part = 0; has_table(tx, table);) {
+                tx.execute(
+                    "DELETE FROM " + quoted(schema_) + '.' + quoted(table) + up_to, some.last);
+                table = dialect::image_table(capture, ++part);
+            }
         }
         tx.execute("DELETE FROM " + dialect::own(schema_, "log") + up_to, some.last);
         return some.rows;
@@ -80,6 +79,13 @@ private:
         std::int64_t rows = 0;
         std::int64_t last = 0;
     };
+
+    template <class Transaction>
+    [[nodiscard]] bool has_table(Transaction& tx, const std::string& name) const {
+        const std::string sql = "SELECT count(*) FROM " + quoted(schema_) +
+                                ".sqlite_schema WHERE type = 'table' AND name = $1";
+        return tx.query(type<std::int64_t>, sql, name).front() != 0;
+    }
 
     std::string schema_;
 };

@@ -162,7 +162,7 @@ public:
                 "and start again"};
     }
     /// Whether the last batch left changes behind `position`, where it ended.
-    [[nodiscard]] bool has_more_behind(const Position& position) const noexcept {
+    [[nodiscard]] bool has_more_behind(const Position& position) const {
         return (reader_.more() && reader_.end() == position) || dealing_.has_ahead(position);
     }
 

@@ -239,6 +239,8 @@ concept StorageBackend = requires(B& database, const SessionRequest& request,
     { database.install_script(capture) } -> std::same_as<Script>;
     { database.remove_script(capture) } -> std::same_as<Script>;
     { database.status_script() } -> std::same_as<Script>;
+    { database.prune_script() } -> std::same_as<Script>;
+    { database.prune() } -> std::same_as<std::int64_t>;
     { database.differences(capture) } -> std::same_as<std::vector<Difference>>;
     { database.install(capture, mode) } -> std::same_as<bool>;
     database.remove(capture);

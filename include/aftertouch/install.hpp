@@ -62,6 +62,12 @@ template <StorageBackend B>
     return database.status_script();
 }
 
+/// What a person may run in the place of `Database::prune()`, for the captures as they are.
+template <StorageBackend B>
+[[nodiscard]] Script prune_script(B& database) {
+    return database.prune_script();
+}
+
 /// What `remove` would run in this database as it is. For several sources: print and run one after
 /// the other.
 template <StorageBackend B, ChangeSource S>

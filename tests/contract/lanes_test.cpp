@@ -419,6 +419,43 @@ TEST_CASE("L3: what comes next is read while lanes work, and given up where a re
     CHECK((rewinds ? twice > 0 && twice <= a_deal : twice == 0));
 }
 
+TEST_CASE("L3, F3: what was read ahead waits behind a record that is set aside meanwhile") {
+    if (!aftertouch::detail::has_lanes<Database::Session>) { return; }
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    prepare(shop);
+    add_orders(shop, 1, 10);
+    change_order(shop, 1, 1000);
+    std::atomic<bool> broken{true};
+    Latch ahead;
+    const auto source = at::source<Order>().images().filter([&](const at::Change<Order>& change) {
+        if (change.operation() == Operation::updated) { ahead.open(); }
+        return true;
+    });
+    Ledger ledger;
+    ledger.before = [&](const at::Batch<Order>& batch) {
+        ahead.wait();
+        for (const at::Change<Order>& change : batch.changes()) {
+            const bool is_first = change.operation() == Operation::inserted;
+            if (broken && is_first && change.key() == 1) { throw std::runtime_error{"not yet"}; }
+        }
+    };
+    at::Options options = laned(2);
+    options.batch_size = 5;
+    options.retry = {.attempts = 1, .then = at::Then::park};
+    ImagePipeline pipeline{source, ledger.handler(), shop, options};
+    pipeline.drain();
+    CHECK(pipeline.dead_letters().size() == 2);
+    CHECK(handled(shop) == 9);
+    broken = false;
+    pipeline.release();
+    pipeline.drain();
+    CHECK(handled(shop) == 11);
+    CHECK(ledger.out_of_order.empty());
+}
+
 TEST_CASE("C7, L3: what was read ahead waits where the log is gone, until it was made again") {
     const Kind kind = GENERATE(from_range(fixture::all_kinds()));
     INFO(fixture::name(kind));

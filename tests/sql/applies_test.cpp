@@ -62,6 +62,12 @@ TEST_CASE("O4: the sqlite3 shell installs by file, and verify has nothing to say
     pipeline.drain();
     CHECK(changes == 3);
     CHECK(run("status.sql"));
+    CHECK(run("prune.sql"));
+    const auto left = [&](const std::string& table) {
+        return database.query(at::type<std::int64_t>, "SELECT count(*) FROM " + table).front();
+    };
+    CHECK(left("aftertouch_log") != 0); // nobody follows the touches, and their rows are here too
+    CHECK(left("aftertouch_image_2") == 0);
 }
 
 TEST_CASE("O5: releasing by file takes off what is ours and nothing else") {

@@ -68,6 +68,7 @@ inline const auto images =
     files["remove.sql"] = file(at::remove_script(database, touch));
     files["capture_account_images.sql"] = file(at::install_script(database, images));
     at::install(database, images);
+    files["prune.sql"] = file(at::prune_script(database));
     files["release_account_images.sql"] = file(at::remove_script(database, images));
     files["release_account.sql"] = file(at::remove_script(database, touch));
     return files;

@@ -140,7 +140,7 @@ public:
     /// Takes the batch that was read ahead, if there is one behind `from`.
     [[nodiscard]] bool take_ahead(
         Session& session, const Checkpoint& checkpoint, const Position& from) {
-        if (!dealing_.has_ahead(from) || portion_.isolation().any()) { return false; }
+        if (!dealing_.has_ahead(from)) { return false; }
         begin_behind(checkpoint);
         dealing_.take_ahead();
         dealt_ = true;

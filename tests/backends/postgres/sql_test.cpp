@@ -75,7 +75,7 @@ std::map<std::string, std::string> rendered() {
     files["000_sample_table.sql"] = file(sample_table);
     at::install(database, touch);
     files["status.sql"] = file(at::status_script(database));
-    files["prune.sql"] = file(at::postgres::prune_script());
+    files["prune.sql"] = file(at::prune_script(database));
     files["remove.sql"] = file(at::remove_script(database, touch));
     files["capture_account_images.sql"] = file(at::install_script(database, images));
     at::install(database, images);

@@ -158,6 +158,7 @@ public:
             aftertouch::detail::refuse_pruned(name(), "place");
         });
     }
+    [[nodiscard]] Script prune_script() const { return postgres::prune_script(); }
     [[nodiscard]] Script status_script() const { return postgres::status_script(); }
     /// @}
 

@@ -173,6 +173,9 @@ public:
             return position->text();
         });
     }
+    [[nodiscard]] Script prune_script(const std::string& schema = "main") {
+        return Pruning{schema}.script(*this);
+    }
     [[nodiscard]] Script status_script(const std::string& schema = "main") const {
         Script script;
         script.add("Each pipeline, how far it has come and what it is behind. Reads only.",

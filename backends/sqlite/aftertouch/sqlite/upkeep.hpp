@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include <aftertouch/dml.hpp>
+#include <aftertouch/identifier.hpp>
 #include <aftertouch/row.hpp>
+#include <aftertouch/script.hpp>
 #include <aftertouch/sqlite/dialect.hpp>
-#include <aftertouch/transaction.hpp>
 
 /// \file
 /// What keeps the log small: removes from it what every pipeline has handled (O2).
@@ -23,11 +25,11 @@ namespace dialect {
 /// pipeline rebuilds.
 [[nodiscard]] inline std::string prunable(const std::string& schema) {
     return "WITH text AS (SELECT substr(checkpoint, 5) AS rest FROM " + own(schema, "checkpoint") +
-           " WHERE substr(checkpoint, 1, 4) = 'at1 '), word AS (SELECT substr(rest, 1, instr(rest, "
-           "' ') - 1) AS log, CAST(substr(rest, instr(rest, ' ') + 1) AS INTEGER) AS place FROM "
-           "text) SELECT min((SELECT min(w.place) FROM word AS w JOIN " +
+           " WHERE substr(checkpoint, 1, 4) = 'at1 '),\n  word AS (SELECT substr(rest, 1, "
+           "instr(rest, ' ') - 1) AS log, CAST(substr(rest, instr(rest, ' ') + 1) AS INTEGER) AS "
+           "place FROM text)\nSELECT min((SELECT min(w.place) FROM word AS w JOIN " +
            own(schema, "meta") + " AS m JOIN " + own(schema, "capture") +
-           " AS c ON w.log = m.log_id || '.' || c.incarnation), (SELECT max(seq) - 1 FROM " +
+           " AS c ON w.log = m.log_id || '.' || c.incarnation),\n  (SELECT max(seq) - 1 FROM " +
            own(schema, "log") + "))";
 }
 
@@ -39,7 +41,7 @@ namespace dialect {
 
 } // namespace dialect
 
-/// Removes some of the log's rows, in a transaction that has begun.
+/// The statements that prune a schema's log, for the library and for a person.
 class Pruning {
 public:
     /// How many rows go in one transaction: writers wait for that long.
@@ -47,7 +49,7 @@ public:
 
     explicit Pruning(std::string schema) : schema_{std::move(schema)} {}
 
-    /// Answers how many; fewer than `rows_at_once` where there are no more.
+    /// Removes as many, in a transaction that has begun. Answers how many there were.
     template <class Transaction>
     [[nodiscard]] std::int64_t remove_some(Transaction& tx) const {
         if (!has_table(tx, "aftertouch_meta")) { return 0; } // nothing was ever installed
@@ -57,21 +59,26 @@ public:
         const Some some =
             tx.query(type<Some>, dialect::first_rows(schema_), *through, rows_at_once).front();
         if (some.rows == 0) { return 0; }
-        const std::string up_to = " WHERE seq <= $1";
-        tx.execute("UPDATE " + dialect::own(schema_, "meta") +
-                       " SET pruned_through = max(pruned_through, $1)",
-            some.last);
-        for (const std::int64_t capture :
-            tx.query(type<std::int64_t>, "SELECT id FROM " + dialect::own(schema_, "capture"))) {
-            std::string table = dialect::image_table(capture, 0);
-            for (std::size_t part = 0; has_table(tx, table);) {
-                tx.execute(
-                    "DELETE FROM " + quoted(schema_) + '.' + quoted(table) + up_to, some.last);
-                table = dialect::image_table(capture, ++part);
-            }
-        }
-        tx.execute("DELETE FROM " + dialect::own(schema_, "log") + up_to, some.last);
+        tx.execute(note("$1"), some.last);
+        for (const std::string& removal : removals(tx)) { tx.execute(removal); }
         return some.rows;
+    }
+
+    /// All of it, for a person to run.
+    template <class Database>
+    [[nodiscard]] Script script(Database& database) const {
+        Script script;
+        script.add("Notes what every pipeline has handled: one that needs it later rebuilds. The\n"
+                   "newest row stays: SQLite counts on from it. A pipeline that is gone for good\n"
+                   "keeps everything: delete its row from aftertouch_checkpoint first.",
+            note("coalesce((" + dialect::prunable(schema_) + "), 0)"));
+        const char* comment = "Removes it.";
+        for (std::string& removal : removals(database)) {
+            script.add(std::exchange(comment, ""), std::move(removal));
+        }
+        return script.in_transaction("Prunes the log. Writers wait until it is through: on a large "
+                                     "log Database::prune() holds them up less.",
+            "BEGIN IMMEDIATE");
     }
 
 private:
@@ -80,11 +87,37 @@ private:
         std::int64_t last = 0;
     };
 
-    template <class Transaction>
-    [[nodiscard]] bool has_table(Transaction& tx, const std::string& name) const {
+    [[nodiscard]] std::string note(const std::string& through) const {
+        return "UPDATE " + dialect::own(schema_, "meta") +
+               " SET pruned_through = max(pruned_through, " + through + ")";
+    }
+
+    // From the log, and from every table of images.
+    template <class Queries>
+    [[nodiscard]] std::vector<std::string> removals(Queries& queries) const {
+        std::vector<std::string> removals;
+        const auto remove = [&](const std::string& table) {
+            removals.push_back("DELETE FROM " + quoted(schema_) + '.' + quoted(table) +
+                               " WHERE seq <= (SELECT pruned_through FROM " +
+                               dialect::own(schema_, "meta") + ")");
+        };
+        remove("aftertouch_log");
+        for (const std::int64_t capture : queries.query(
+                 type<std::int64_t>, "SELECT id FROM " + dialect::own(schema_, "capture"))) {
+            std::string table = dialect::image_table(capture, 0);
+            for (std::size_t part = 0; has_table(queries, table);) {
+                remove(table);
+                table = dialect::image_table(capture, ++part);
+            }
+        }
+        return removals;
+    }
+
+    template <class Queries>
+    [[nodiscard]] bool has_table(Queries& queries, const std::string& name) const {
         const std::string sql = "SELECT count(*) FROM " + quoted(schema_) +
                                 ".sqlite_schema WHERE type = 'table' AND name = $1";
-        return tx.query(type<std::int64_t>, sql, name).front() != 0;
+        return queries.query(type<std::int64_t>, sql, name).front() != 0;
     }
 
     std::string schema_;

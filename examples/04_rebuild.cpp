@@ -1,6 +1,10 @@
 // Three ways in which rows come: all of them (a rebuild), what the log holds (a replay), and live
-// changes. Run with: examples/run 04_rebuild Expect: batches of at most 500; after changes that no
-// trigger saw, a rebuild whose sweep finds them.
+// changes.
+//
+// Run with: examples/run 04_rebuild
+//
+// Expect: batches of at most 500; after changes that no trigger saw, a rebuild whose sweep finds
+// them.
 //
 // expect: rebuilt 500, rebuilt 500, rebuilt 200, swept 0
 // expect: followed 1

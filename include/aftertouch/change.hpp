@@ -54,8 +54,8 @@ class BatchWriter;
 ///
 /// \code
 /// [](const aftertouch::Change<Order>& change, auto& tx) {
-///     if (change.operation() == aftertouch::Operation::deleted) {
-///     tx.erase(aftertouch::type<Total>, change.key()); }
+///     const bool is_gone = change.operation() == aftertouch::Operation::deleted;
+///     if (is_gone) { tx.erase(aftertouch::type<Total>, change.key()); }
 /// }
 /// \endcode
 template <detail::NamedEntity T>

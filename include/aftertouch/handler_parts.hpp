@@ -96,10 +96,9 @@ template <class F>
 /// A handler put together from parts.
 ///
 /// \code
-/// auto handler = aftertouch::handle(
-///     aftertouch::on_updated([](const Order& now, auto& tx) { tx.upsert(Summary{now.id,
-///     now.amount}); }), aftertouch::on_deleted([](std::int64_t id, auto& tx) {
-///     tx.erase(aftertouch::type<Summary>, id); }));
+/// const auto keep = [](const Order& now, auto& tx) { tx.upsert(Summary{now.id, now.amount}); };
+/// const auto drop = [](std::int64_t id, auto& tx) { tx.erase(aftertouch::type<Summary>, id); };
+/// auto handler = aftertouch::handle(aftertouch::on_updated(keep), aftertouch::on_deleted(drop));
 /// \endcode
 template <class... Parts>
 struct HandlerSet : Parts... {};

@@ -60,9 +60,9 @@ struct Options {
 };
 
 /// A number of lanes. *Throws* `Error` (`invalid_argument`) for one that can't be.
-[[nodiscard]] inline std::size_t require_lanes(std::size_t lanes) {
+[[nodiscard]] inline std::size_t require_lanes(std::size_t lanes, const std::string& pipeline) {
     if (lanes != 0 && lanes <= most_lanes) { return lanes; }
-    throw Error{Errc::invalid_argument, "lanes is 1 to 64"};
+    throw Error{Errc::invalid_argument, "pipeline \"" + pipeline + "\": lanes is 1 to 64"};
 }
 
 /// The options, if they make sense. *Throws* `Error` (`invalid_argument`) if they don't.
@@ -77,7 +77,7 @@ struct Options {
         refuse("batch_size is 1 to 500 records");
     }
     if (options.batch_bytes == 0) { refuse("batch_bytes is at least 1"); }
-    if (options.lanes == 0 || options.lanes > most_lanes) { refuse("lanes is 1 to 64"); }
+    static_cast<void>(require_lanes(options.lanes, options.name));
     if (options.poll_interval.count() <= 0) { refuse("poll_interval is at least a millisecond"); }
     if (options.dead_letters == 0) { refuse("dead_letters is at least 1"); }
     if (options.lease.count() != 0 && (options.lease < std::chrono::milliseconds{100} ||

@@ -192,8 +192,8 @@ public:
         runner_.wake();
     }
 
-    /// Changes `Options::lanes`, from the next changes that are read on. *Throws* `Error`
-    /// (`invalid_argument`) for a number that isn't 1 to 64.
+    /// Changes `Options::lanes`, from the next changes that are read on; SQLite has one anyway.
+    /// *Throws* `Error` (`invalid_argument`) for a number that isn't 1 to 64.
     void lanes(std::size_t count) { runner_.set_lanes(count); }
 
     /// Handles at most one batch on the calling thread; answers whether there was one. For

@@ -25,8 +25,9 @@ namespace aftertouch::views {
 /// at::views::of(at::Operation::deleted)`.
 ///
 /// \code
-/// for (const auto& change : batch.changes() |
-/// aftertouch::views::of(aftertouch::Operation::updated)) { } \endcode
+/// const auto updates = aftertouch::views::of(aftertouch::Operation::updated);
+/// for (const auto& change : batch.changes() | updates) { show(change); }
+/// \endcode
 template <class... Rest>
 [[nodiscard]] auto of(Operation first, Rest... rest) {
     return ranges::views::filter([=](const auto& change) {

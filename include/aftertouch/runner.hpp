@@ -70,7 +70,7 @@ public:
     /// \name On any thread
     /// @{
     void wake() { session_.wake(); }
-    void set_lanes(std::size_t lanes) { batch_.set_lanes(require_lanes(lanes)); }
+    void set_lanes(std::size_t lanes) { batch_.set_lanes(require_lanes(lanes, options_.name)); }
     void abort() { session_.abort(); }
     void forget_abort() noexcept { session_.forget_abort(); }
     void rewind(std::string position) { tracker_.wish_rewind(std::move(position)); }

@@ -43,8 +43,9 @@ using Element = std::remove_cvref_t<decltype(*std::begin(std::declval<Range&>())
 /// \code
 /// tx.upsert(Total{"ada", 12.5});
 /// std::optional<Total> ada = tx.get(aftertouch::type<Total>, "ada");
-/// for (const Total& total : tx.query(aftertouch::type<Total>, "SELECT customer, amount FROM total
-/// WHERE amount > $1", 10.0)) { } \endcode
+/// const std::string sql = "SELECT customer, amount FROM total WHERE amount > $1";
+/// for (const Total& total : tx.query(aftertouch::type<Total>, sql, 10.0)) { show(total); }
+/// \endcode
 ///
 /// *Throws* `Error` from every call; the batch can't be committed after an error that ended the
 /// transaction.

@@ -517,6 +517,6 @@ TEST_CASE("L2: lanes is 1 to 64") {
             ImagePipeline{at::source<Order>().images(), OnBatch{copy_rows}, shop, laned(lanes)};
         }) == "pipeline \"copy\": lanes is 1 to 64");
         ImagePipeline pipeline{at::source<Order>().images(), OnBatch{copy_rows}, shop, laned(2)};
-        CHECK(error_of([&] { pipeline.lanes(lanes); }) == "lanes is 1 to 64");
+        CHECK(error_of([&] { pipeline.lanes(lanes); }) == "pipeline \"copy\": lanes is 1 to 64");
     }
 }

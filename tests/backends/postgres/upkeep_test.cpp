@@ -54,6 +54,7 @@ std::int64_t log_rows(Database& database) {
 TEST_CASE("O2: pruning keeps what a pipeline hasn't handled, and what isn't committed") {
     Shop shop;
     Database& database = shop.database;
+    CHECK(database.prune() == 0); // nothing is installed
     database.create_table<Item>();
     Following fast;
     Following slow;

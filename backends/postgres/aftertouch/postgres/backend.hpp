@@ -50,8 +50,7 @@ struct Engine {
 ///
 /// \code
 /// aftertouch::postgres::Database shop{"host=/run/postgresql dbname=shop"};
-/// shop.execute("INSERT INTO \"order\" (id, customer, amount) VALUES ($1, $2, $3)", 1,
-/// "ada", 12.5);
+/// shop.execute("INSERT INTO \"order\" VALUES ($1, $2, $3)", 1, "ada", 12.5);
 /// \endcode
 ///
 /// *Threads*: any. *Lifetime*: must outlive its pipelines.
@@ -87,8 +86,13 @@ public:
     [[nodiscard]] const std::string& name() const noexcept { return connection_.handle().name(); }
 
     /// Removes from the log what every pipeline has handled; answers how many rows. Holds up
-    /// neither writers nor pipelines.
-    std::int64_t prune() { return query(type_t<std::int64_t>{}, dialect::prune).front(); }
+    /// neither writers nor pipelines. Of a backlog nothing goes before a pipeline has come to the
+    /// end of the window that it reads.
+    std::int64_t prune() {
+        const auto there = query(
+            type_t<bool>{}, "SELECT pg_catalog.to_regclass('aftertouch.checkpoint') IS NOT NULL");
+        return there.front() ? query(type_t<std::int64_t>{}, dialect::prune).front() : 0;
+    }
 
     /// \name For pipelines and for install.hpp
     /// @{

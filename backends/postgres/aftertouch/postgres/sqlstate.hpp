@@ -51,6 +51,10 @@ namespace aftertouch::postgres::detail {
         return "create the table (Database::create_table<T>() makes an entity's), or name its "
                "schema";
     }
+    if (state == "40P01") {
+        return "two transactions wait for each other's rows: write rows that they share in the "
+               "same order in both, or try again";
+    }
     switch (code) {
         case Errc::busy:
             return "somebody else holds a lock: keep transactions short, or raise "

@@ -55,8 +55,9 @@ struct Engine {
 /// \code
 /// aftertouch::sqlite::Database shop{"shop.db", {.wal = true}};
 /// shop.execute("INSERT INTO \"order\" (customer, amount) VALUES ($1, $2)", "ada", 12.5);
-/// for (const Order& order : shop.query(aftertouch::type<Order>, "SELECT id, customer, amount FROM
-/// \"order\"")) { } \endcode
+/// const std::string sql = "SELECT id, customer, amount FROM \"order\"";
+/// for (const Order& order : shop.query(aftertouch::type<Order>, sql)) { show(order); }
+/// \endcode
 ///
 /// *Threads*: any. *Lifetime*: must outlive its pipelines.
 class Database : public DatabaseCalls<Database, Engine> {

@@ -167,7 +167,9 @@ concept BackendSession = requires(S& session, const S& asked, const typename S::
 /// The connection of a lane, where an engine lets several write beside each other: `Session::Lane`.
 /// Such an engine's session and positions have `finished_lanes` and `reopened` for it, its database
 /// `open_lane`; without, a batch is handled whole. `commit` notes that the lane's part is handled,
-/// and fails (`fenced`) where the checkpoint's version isn't the share's any more.
+/// and fails (`fenced`) where the checkpoint's version isn't the share's any more. `claim`, first
+/// in a transaction, answers whether the part is that transaction's: nobody has handled it, and
+/// nobody else can have it until this one ends.
 template <class L>
 concept BackendLane = requires(L& lane, const L& asked, std::span<const Value> keys,
     const LaneShare& share, const Error* thrown) {
@@ -175,6 +177,7 @@ concept BackendLane = requires(L& lane, const L& asked, std::span<const Value> k
     lane.forget_source(); // it may have changed: look at it again
     { asked.key_folds() } -> std::same_as<const std::vector<KeyFold>&>;
     lane.begin();
+    { lane.claim(share) } -> std::same_as<bool>;
     lane.fetch(keys, detail::IgnoreRow{});
     { lane.transaction() } -> std::same_as<typename L::Transaction&>;
     { lane.intact() } -> std::same_as<bool>;
@@ -208,6 +211,16 @@ template <class Session>
 inline constexpr bool has_lanes = requires { typename Session::Lane; };
 } // namespace detail
 
+/// What the lease of such an engine offers besides, on which instances that stand by take parts of
+/// what the holder deals: `stand_by` says for as long as a lease lasts that one is ready to,
+/// `step_back` that it isn't; `standbys` is how many are.
+template <class L>
+concept BackendLaneLease = requires(L& lease) {
+    lease.stand_by();
+    lease.step_back();
+    { lease.standbys() } -> std::same_as<std::int64_t>;
+};
+
 /// A pipeline's lease, on a connection of its own. A `take` that changes the holder makes the
 /// checkpoint's version rise in the same transaction: so a batch of the holder before can't commit.
 /// `give_back` is the last call.
@@ -225,6 +238,7 @@ concept StorageBackend = requires(B& database, const SessionRequest& request,
     typename B::Session;
     requires BackendSession<typename B::Session>;
     requires BackendLease<typename B::Lease>;
+    requires(!detail::has_lanes<typename B::Session> || BackendLaneLease<typename B::Lease>);
     {
         database.open_session(request, stopping)
     } -> std::same_as<std::unique_ptr<typename B::Session>>;

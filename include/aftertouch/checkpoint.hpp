@@ -35,11 +35,12 @@ inline constexpr std::int64_t most_lanes = 64;
 /// Changes behind a position that were dealt to lanes, and aren't all handled yet: which lanes have
 /// theirs is kept beside.
 struct Deal {
-    std::int64_t id = 0;      ///< no other deal's: the microsecond since 1970 when it was made
-    std::int64_t lanes = 0;   ///< how many they were dealt to
-    std::int64_t changes = 0; ///< of the log, from the position on
-    std::string to;           ///< the position behind them
-    bool leaves_own = false;  ///< changes of the pipeline's own handler aren't among them
+    std::int64_t id = 0;        ///< no other deal's: the microsecond since 1970 when it was made
+    std::int64_t lanes = 0;     ///< how many they were dealt to
+    std::int64_t changes = 0;   ///< of the log, from the position on
+    std::string to;             ///< the position behind them
+    bool leaves_own = false;    ///< changes of the pipeline's own handler aren't among them
+    std::int64_t instances = 1; ///< how many share the lanes: more than one claim each first
     friend bool operator==(const Deal&, const Deal&) = default;
 };
 
@@ -68,7 +69,7 @@ struct StoredCheckpoint {
 
 /// The form that is stored: `at1 LOG POSITION gGENERATION` (`G` if it is the first), and
 /// ` rDONE/TOTAL` with the cursor's values while a rebuild runs, or ` dID/LANES/CHANGES/TO`
-/// (`D` without changes of its own).
+/// (`D` without changes of its own; `LANESxINSTANCES` where several share them).
 [[nodiscard]] inline std::string to_text(const Checkpoint& checkpoint) {
     const RebuildCursor& rebuild = checkpoint.rebuild;
     std::string text = "at1 ";
@@ -77,7 +78,9 @@ struct StoredCheckpoint {
     text.append(rebuild.first ? " G" : " g").append(std::to_string(rebuild.generation));
     if (const auto& deal = checkpoint.deal) {
         text += (deal->leaves_own ? " D" : " d") + std::to_string(deal->id) + '/' +
-                std::to_string(deal->lanes) + '/' + std::to_string(deal->changes) + '/' + deal->to;
+                std::to_string(deal->lanes);
+        if (deal->instances != 1) { text += 'x' + std::to_string(deal->instances); }
+        text += '/' + std::to_string(deal->changes) + '/' + deal->to;
     }
     if (!rebuild.running) { return text; }
     text += " r" + std::to_string(rebuild.done) + '/' + std::to_string(rebuild.total);
@@ -124,12 +127,14 @@ namespace detail {
     Deal deal;
     deal.leaves_own = text.front() == 'D';
     text.remove_prefix(1);
-    for (std::int64_t* const part : {&deal.id, &deal.lanes, &deal.changes}) {
-        const std::size_t slash = text.find('/');
-        const auto number = whole_number(text.substr(0, slash));
-        if (!number || *number == 0 || slash == std::string_view::npos) { return std::nullopt; }
+    const bool shared = text.find_first_of("x/", text.find('/') + 1) == text.find('x');
+    for (std::int64_t* const part : {&deal.id, &deal.lanes, &deal.instances, &deal.changes}) {
+        if (part == &deal.instances && !shared) { continue; }
+        const std::size_t end = text.find(shared && part == &deal.lanes ? 'x' : '/');
+        const auto number = whole_number(text.substr(0, end));
+        if (!number || *number == 0 || end == std::string_view::npos) { return std::nullopt; }
         *part = *number;
-        text.remove_prefix(slash + 1);
+        text.remove_prefix(end + 1);
     }
     deal.to = text;
     const bool can_be = deal.lanes <= most_lanes && !text.empty();

@@ -25,13 +25,14 @@ enum class Moment {
     rebuild_page,
     rebuild_finished,
     batch_committed,
-    batch_undone,  ///< the handler threw, or the pipeline had to stop: nothing of it stays (but
-                   ///< what other lanes have committed)
-    batch_retried, ///< it comes again by the policy of retries; told before the pause
-    record_parked, ///< records were set aside as dead letters; the message is the first one's
-    drift_found,   ///< the triggers aren't what they were
-    waiting,       ///< the database is locked or gone for now; it tries again
-    standby,       ///< another instance holds the lease: it waits for it
+    batch_undone,   ///< the handler threw, or the pipeline had to stop: nothing of it stays (but
+                    ///< what other lanes have committed)
+    batch_retried,  ///< it comes again by the policy of retries; told before the pause
+    record_parked,  ///< records were set aside as dead letters; the message is the first one's
+    drift_found,    ///< the triggers aren't what they were
+    waiting,        ///< the database is locked or gone for now; it tries again
+    standby,        ///< another instance holds the lease: it waits for it
+    standby_failed, ///< the handler threw for a part of what that one's lanes were dealt
     lease_taken,
     lease_lost, ///< another instance has taken it over; a batch in hand is undone
     pipeline_failed,
@@ -44,7 +45,8 @@ enum class Moment {
         "pipeline.rebuild.started", "pipeline.rebuild.page", "pipeline.rebuild.finished",
         "pipeline.batch.committed", "pipeline.batch.undone", "pipeline.batch.retried",
         "pipeline.record.parked", "pipeline.drift.found", "pipeline.waiting", "pipeline.standby",
-        "pipeline.lease.taken", "pipeline.lease.lost", "pipeline.failed", "pipeline.stopped"};
+        "pipeline.standby.failed", "pipeline.lease.taken", "pipeline.lease.lost", "pipeline.failed",
+        "pipeline.stopped"};
     return names[static_cast<std::size_t>(moment)];
 }
 
@@ -52,7 +54,8 @@ enum class Moment {
 [[nodiscard]] constexpr bool is_warning(Moment moment) noexcept {
     return moment == Moment::checkpoint_unreadable || moment == Moment::checkpoint_unusable ||
            moment == Moment::drift_found || moment == Moment::record_parked ||
-           moment == Moment::lease_lost || moment == Moment::pipeline_failed;
+           moment == Moment::standby_failed || moment == Moment::lease_lost ||
+           moment == Moment::pipeline_failed;
 }
 
 /// One thing that happened to one pipeline. Never carries a value of a row.

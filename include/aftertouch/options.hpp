@@ -41,7 +41,8 @@ struct Options {
     /// another lane may be changing: backends/postgres/README.md. Any number may follow any other.
     /// While a rebuild runs, all is in one lane; so is it always on SQLite, which has one writer.
     /// A filter of the source is asked while lanes work on what came before, perhaps twice for a
-    /// change; up to twice as many batches as lanes are in memory.
+    /// change; up to twice as many batches as lanes are in memory. Instances with a lease share
+    /// them.
     std::size_t lanes = 1;
     bool skip_own_changes =
         false;     ///< leave out changes of the source that this pipeline's own handler made
@@ -50,6 +51,7 @@ struct Options {
     std::size_t dead_letters = 10'000;    ///< at most: where one more would come, it stops instead
     /// Where several instances run this pipeline: how long the others stand by for one that was
     /// killed (for one that stops: not at all); 100 ms to a day, 10 s is right for most; 0: none.
+    /// Where they have several lanes, those that stand by take their share of these.
     /// It takes a thread and a connection. Every instance must set it: one without runs beside the
     /// holder, and handlers are called twice, though the database stays right. On PostgreSQL the
     /// server ends a batch that is silent for three quarters of it; the library says something

@@ -11,6 +11,7 @@
 #include <aftertouch/cycle.hpp>
 #include <aftertouch/detail/batch_in_hand.hpp>
 #include <aftertouch/detail/board.hpp>
+#include <aftertouch/detail/lane_help.hpp>
 #include <aftertouch/detail/lease_keeper.hpp>
 #include <aftertouch/detail/patience.hpp>
 #include <aftertouch/detail/reporter.hpp>
@@ -43,6 +44,7 @@ public:
           tracker_{reporter_},
           batch_{std::move(source), std::move(handler), database, options_},
           lease_{options_, board, reporter_, session_},
+          help_{batch_.source(), batch_.caller(), options_, reporter_, session_, lease_},
           waiting_{options_, board, reporter_, wishes, session_},
           patience_{options_},
           request_{session_request(options_.name, capture_, batch_.source().order(),
@@ -64,8 +66,7 @@ public:
     [[nodiscard]] const Options& options() const noexcept { return options_; }
     [[nodiscard]] const Reporter& reporter() const noexcept { return reporter_; }
 
-    /// Nothing runs any more: lets another instance in.
-    void give_back() noexcept { lease_.give_back(); }
+    void give_back() noexcept { lease_.give_back(); } ///< nothing runs any more: lets another in
 
     /// \name On any thread
     /// @{
@@ -99,7 +100,7 @@ private:
             case Step::start_over: return start_over(cycle);
             case Step::poll: return poll();
             case Step::begin: return begin();
-            case Step::handle: return handle();
+            case Step::handle: handle(); break;
             case Step::advance: return advance(cycle);
             case Step::undo: undo(); break;
             case Step::note:
@@ -107,7 +108,7 @@ private:
                 commit(tracker_.passed());
                 break;
             case Step::wait: cycle.paused() ? waiting_.while_paused() : waiting_.for_news(); break;
-            case Step::back_off: back_off(); break;
+            case Step::back_off: back_off(cycle.paused()); break;
             case Step::fail: fail(); break;
             case Step::stop: break;
         }
@@ -122,8 +123,8 @@ private:
             reporter_.tell(
                 Moment::installed, "capture " + capture_.name + " was installed or mended");
         }
-        lease_.take(database_, capture_, wishes_.stopping());
         batch_.prepare(*session_, capture_);
+        lease_.take(database_, capture_, wishes_.stopping());
         const bool usable = tracker_.load(*session_);
         lease_.confirm();
         trouble_.refuse_lost_commit(tracker_.version());
@@ -182,7 +183,7 @@ private:
         if (batch_.has_taken_up()) {
             session_->roll_back(); // known already
         } else if (batch_.is_dealt()) {
-            tracker_.commit(*session_, batch_.claim(tracker_.position()));
+            tracker_.commit(*session_, batch_.claim(tracker_.position(), lease_.instances()));
         }
         return Happened::done;
     }
@@ -201,17 +202,11 @@ private:
         return Happened::nothing;
     }
 
-    Happened handle() {
-        const BatchStand stand{tracker_.replaying(), tracker_.attempts(), tracker_.version()};
-        const auto aborted = [this] { return session_.aborted(); };
+    void handle() {
         session_.close_lanes(batch_.lanes());
-        if (batch_.is_dealt()) {
-            session_.open_lanes(batch_.lanes_wanted(), database_, request_, wishes_.stopping());
-            batch_.hand_over_dealt(session_, stand, patience_, aborted);
-        } else {
-            batch_.hand_over(*session_, stand, patience_, aborted);
-        }
-        return Happened::done;
+        session_.open_lanes(batch_.lanes_wanted(), database_, request_, wishes_.stopping());
+        batch_.hand_over(session_, {tracker_.replaying(), tracker_.attempts(), tracker_.version()},
+            patience_, [this] { return session_.aborted(); });
     }
 
     Happened advance(Cycle& cycle) {
@@ -236,8 +231,12 @@ private:
         if (patience_.verdict().counts) { count_attempt(); }
     }
 
-    void back_off() {
-        if (lease_.was_others()) { return waiting_.for_lease(trouble_.message()); }
+    void back_off(bool paused) {
+        if (lease_.was_others()) {
+            const bool helps = help_.offer(paused ? 1 : batch_.lanes(), *session_, capture_);
+            return waiting_.for_lease(trouble_.message(), helps,
+                [this] { return help_.look(database_, request_, wishes_.stopping()); });
+        }
         const Verdict& verdict = patience_.verdict();
         if (!verdict.again) { return waiting_.for_database(trouble_.message()); }
         reporter_.retried(
@@ -290,6 +289,7 @@ private:
     Tracker<Session> tracker_;
     BatchInHand<S, H, B> batch_;
     LeaseKeeper<B> lease_;
+    typename LaneHelpFor<S, H, B>::Type help_;
     Waiting<Session> waiting_;
     Trouble trouble_;
     Patience patience_;

@@ -51,6 +51,10 @@ CREATE TABLE aftertouch.lease (pipeline text PRIMARY KEY, holder text NOT NULL, 
 -- they were dealt. Pipelines without lanes have none.
 CREATE TABLE aftertouch.lane (pipeline text, lane integer, deal bigint NOT NULL, PRIMARY KEY (pipeline, lane)) WITH (fillfactor = 50);
 
+-- Which instances stand by for the one that holds a pipeline's lease, and take parts of what
+-- its lanes are dealt.
+CREATE TABLE aftertouch.standby (pipeline text, instance text, until timestamp with time zone NOT NULL, PRIMARY KEY (pipeline, instance)) WITH (fillfactor = 50);
+
 -- Which transactions were a pipeline's own, for pipelines that leave out what they change.
 CREATE TABLE aftertouch.own_change (xid xid8 NOT NULL, pipeline text NOT NULL);
 

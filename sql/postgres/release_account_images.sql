@@ -35,6 +35,9 @@ DELETE FROM aftertouch.lease WHERE pipeline IN (SELECT pipeline FROM aftertouch.
 -- The lanes of its pipelines.
 DELETE FROM aftertouch.lane WHERE pipeline IN (SELECT pipeline FROM aftertouch.checkpoint WHERE split_part(checkpoint, ' ', 2) = (SELECT m.log_id || '.' || to_hex(s.system_identifier) || '.' || c.incarnation FROM aftertouch.meta AS m, aftertouch.capture AS c, pg_control_system() AS s WHERE c.id = 2));
 
+-- The standbys of its pipelines.
+DELETE FROM aftertouch.standby WHERE pipeline IN (SELECT pipeline FROM aftertouch.checkpoint WHERE split_part(checkpoint, ' ', 2) = (SELECT m.log_id || '.' || to_hex(s.system_identifier) || '.' || c.incarnation FROM aftertouch.meta AS m, aftertouch.capture AS c, pg_control_system() AS s WHERE c.id = 2));
+
 -- The checkpoints of its pipelines.
 DELETE FROM aftertouch.checkpoint WHERE split_part(checkpoint, ' ', 2) = (SELECT m.log_id || '.' || to_hex(s.system_identifier) || '.' || c.incarnation FROM aftertouch.meta AS m, aftertouch.capture AS c, pg_control_system() AS s WHERE c.id = 2);
 

@@ -45,6 +45,9 @@ DROP TABLE aftertouch.lease;
 DROP TABLE aftertouch.lane;
 
 -- It was the last capture.
+DROP TABLE aftertouch.standby;
+
+-- It was the last capture.
 DROP TABLE aftertouch.own_change;
 
 DROP FUNCTION aftertouch.log_is_pruned_by_delete();

@@ -158,4 +158,11 @@ TEST_CASE(
     checkpoint.deal->leaves_own = true;
     CHECK(to_text(checkpoint) == "at1 log 5 g7 D1790000000000000/64/4000/9");
     CHECK(at::checkpoint_from(to_text(checkpoint)) == checkpoint);
+    checkpoint.deal->instances = 3;
+    CHECK(to_text(checkpoint) == "at1 log 5 g7 D1790000000000000/64x3/4000/9");
+    CHECK(at::checkpoint_from(to_text(checkpoint)) == checkpoint);
+    checkpoint.deal->to = "x/y"; // a backend's text is its own
+    CHECK(at::checkpoint_from(to_text(checkpoint)) == checkpoint);
+    checkpoint.deal->instances = 1;
+    CHECK(at::checkpoint_from(to_text(checkpoint)) == checkpoint);
 }

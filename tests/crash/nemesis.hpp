@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <string>
 #include <string_view>
@@ -24,7 +26,7 @@
 /// isn't 0 makes a handler slow now and then.
 ///
 /// `wait_at=FILE`: inside the first batch, behind its writes, it makes FILE.reached and waits until
-/// there is FILE. `tell=FILE`: writes there what the pipeline tells.
+/// there is FILE. `tell=FILE`: writes there what the pipeline tells. `lanes=N`: it has so many.
 
 namespace nemesis {
 
@@ -44,6 +46,7 @@ struct Words {
     std::uint64_t seed = 0;
     std::string gate{};
     std::string told{};
+    std::size_t lanes = 1;
 
     [[nodiscard]] static Words from(int count, char** words) {
         Words all{words[2], std::chrono::milliseconds{std::atoll(words[3])},
@@ -52,20 +55,21 @@ struct Words {
             const std::string_view word = words[i];
             if (word.starts_with("wait_at=")) { all.gate = word.substr(8); }
             if (word.starts_with("tell=")) { all.told = word.substr(5); }
+            if (word.starts_with("lanes=")) { all.lanes = std::stoul(std::string{word.substr(6)}); }
         }
         return all;
     }
 };
 
-/// Keeps what it is handed, and which instance kept it.
+/// Keeps what it is handed, and which instance kept it. *Threads*: any.
 class Keeper {
 public:
     explicit Keeper(Words words) : words_{std::move(words)}, random_{words_.seed} {}
 
     template <class Tx>
     void operator()(const at::Batch<Item>& batch, Tx& tx) {
-        const bool slow = words_.seed != 0 && random_() % 6 == 0;
-        const bool slow_at_once = random_() % 2 == 0;
+        const bool slow = words_.seed != 0 && draw() % 6 == 0;
+        const bool slow_at_once = draw() % 2 == 0;
         if (slow && slow_at_once) { dawdle(); }
         std::int64_t count = 0;
         for (const at::Change<Item>& change : batch.changes()) {
@@ -82,7 +86,11 @@ public:
 
 private:
     // Longer than the lease, at times.
-    void dawdle() { std::this_thread::sleep_for(std::chrono::milliseconds{20 + random_() % 381}); }
+    void dawdle() { std::this_thread::sleep_for(std::chrono::milliseconds{20 + draw() % 381}); }
+    std::uint64_t draw() {
+        const std::lock_guard lock{mutex_};
+        return random_();
+    }
 
     void wait_at_gate() const {
         std::ofstream{words_.gate + ".reached"}.close();
@@ -92,6 +100,7 @@ private:
     }
 
     Words words_;
+    std::mutex mutex_;
     std::mt19937_64 random_;
 };
 
@@ -109,6 +118,8 @@ inline void hear_end() {
 [[nodiscard]] inline at::Options options_of(const Words& words) {
     at::Options options{.name = pipeline_name, .batch_size = 50};
     options.lease = words.lease;
+    options.lanes = words.lanes;
+    if (words.lanes != 1) { options.batch_size = 20; } // a backlog soon: that is shared
     options.instance = words.name;
     options.observer = [told = words.told](const at::Report& report) {
         if (!told.empty()) { std::ofstream{told, std::ios::app} << log_line(report) << '\n'; }

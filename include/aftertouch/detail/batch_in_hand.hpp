@@ -48,6 +48,7 @@ public:
           dealing_{options, B::dead_letter_table(source_.capture())} {}
 
     [[nodiscard]] const S& source() const noexcept { return source_; }
+    [[nodiscard]] HandlerCaller<S, H, B>& caller() noexcept { return caller_; }
 
     /// Gets ready for a session that has been brought up.
     void prepare(Session& session, const Capture& capture) {
@@ -75,8 +76,7 @@ public:
     /// Whether some of its changes are handled already, perhaps: then it goes first.
     [[nodiscard]] bool has_taken_up() const noexcept { return dealing_.taken_up().has_value(); }
 
-    /// Nothing is in hand.
-    void drop() noexcept { event_id_.clear(); }
+    void drop() noexcept { event_id_.clear(); } ///< nothing is in hand
     /// Where the batch ends; empty while there is none.
     [[nodiscard]] const std::string& event_id() const noexcept { return event_id_; }
 
@@ -90,11 +90,10 @@ public:
         dealt_ = false;
         head_ = session.head();
         next_ = {session.log(), head_.text(), {}};
-        const std::int64_t last = tracker.checkpoint().rebuild.generation;
-        next_.rebuild.generation = last;
+        next_.rebuild.generation = tracker.checkpoint().rebuild.generation;
         if (!rebuild) { return; }
-        next_.rebuild.generation =
-            std::max<std::int64_t>(last + 1, wall_clock().time_since_epoch().count());
+        next_.rebuild.generation = std::max<std::int64_t>(
+            next_.rebuild.generation + 1, wall_clock().time_since_epoch().count());
         next_.rebuild.first = !tracker.is_known();
         next_.rebuild.running = true;
         next_.rebuild.total = session.count_rows();
@@ -166,17 +165,18 @@ public:
         return (reader_.more() && reader_.end() == position) || dealing_.has_ahead(position);
     }
 
-    /// Hands the batch over.
+    /// Hands the batch over, in the session's transaction or those of lanes.
     template <class Aborted>
-    void hand_over(
-        Session& session, const BatchStand& stand, const Patience& patience, Aborted aborted) {
+    void hand_over(SessionHolder<Session>& sessions, const BatchStand& stand,
+        const Patience& patience, Aborted aborted) {
+        if (dealt_) { return hand_over_dealt(sessions, stand, patience, aborted); }
         portion_.hand_over(
-            session, caller_, facts(stand), handing(stand, patience), aborted, [&](auto& tx) {
+            *sessions, caller_, facts(stand), handing(stand, patience), aborted, [&](auto& tx) {
                 if (was_rebuilding_ && !next_.rebuild.running) {
                     tell_rebuild_finished<T>(caller_.handler(), next_.rebuild.generation, tx);
                 }
             });
-        if (options_.skip_own_changes) { session.mark_own_changes(head_); }
+        if (options_.skip_own_changes) { sessions->mark_own_changes(head_); }
     }
 
     /// \name Dealt to lanes
@@ -185,9 +185,10 @@ public:
     void set_lanes(std::size_t lanes) noexcept { dealing_.set_lanes(lanes); } ///< *Threads*: any
     [[nodiscard]] std::size_t lanes() const noexcept { return dealing_.lanes(); }
     /// How many lanes' connections it takes.
-    [[nodiscard]] std::size_t lanes_wanted() const { return dealing_.lanes_wanted(); }
-    /// The checkpoint that says what is dealt, and to how many; it is written before any lane is.
-    [[nodiscard]] Checkpoint claim(const Position& from) const {
+    [[nodiscard]] std::size_t lanes_wanted() const { return dealt_ ? dealing_.lanes_wanted() : 0; }
+    /// The checkpoint that says what is dealt, and among whom; it is written before any lane is.
+    [[nodiscard]] Checkpoint claim(const Position& from, std::int64_t instances) {
+        dealing_.share(dealing_.more() ? instances : 1); // the rest isn't worth a claim
         Checkpoint claimed = next_;
         claimed.position = from.text();
         claimed.deal = dealing_.facts();
@@ -195,19 +196,6 @@ public:
     }
     /// Whether the next deal comes at once.
     [[nodiscard]] bool leaves_more() const noexcept { return dealt_ && dealing_.more(); }
-    template <class Aborted>
-    void hand_over_dealt(SessionHolder<Session>& sessions, const BatchStand& stand,
-        const Patience& patience, Aborted aborted) {
-        if constexpr (has_lanes<Session>) {
-            const auto& letters = portion_.isolation();
-            dealing_.hand_over(
-                sessions, caller_,
-                {facts(stand), handing(stand, patience), stand.version, letters.any(),
-                    letters.room(), dealing_.head()},
-                [&]() noexcept { read_ahead(*sessions); }, aborted);
-            if (dealing_.deal().wrote_letters()) { look_at_letters(); }
-        }
-    }
     /// @}
 
     /// Whether the records of what failed were tried alone.
@@ -235,9 +223,8 @@ public:
         CommittedBatch told{std::exchange(event_id_, {}), number(portion_.writer().size()),
             number(portion_.writer().present()), Clock::now() - began_, was_rebuilding_,
             number(portion_.isolation().parked()), portion_.isolation().why()};
-        if (dealt_) {
-            auto&& deal = dealing_.deal();
-            told.changes = number(deal.size());
+        if (auto&& deal = dealing_.deal(); dealt_) {
+            told.changes = number(deal.handled());
             told.parked = number(deal.parked());
             told.why_parked = deal.why();
             deal.take_up({}, {});
@@ -253,6 +240,19 @@ private:
         next_.deal.reset();
         was_rebuilding_ = checkpoint.rebuild.running;
         from_letters_ = dealt_ = false;
+    }
+    template <class Aborted>
+    void hand_over_dealt(SessionHolder<Session>& sessions, const BatchStand& stand,
+        const Patience& patience, Aborted aborted) {
+        if constexpr (has_lanes<Session>) {
+            const auto& letters = portion_.isolation();
+            dealing_.hand_over(
+                sessions, caller_,
+                {facts(stand), handing(stand, patience), stand.version, Claim::none, lanes_wanted(),
+                    letters.any(), letters.room(), dealing_.head()},
+                [&]() noexcept { read_ahead(*sessions); }, aborted);
+            if (dealing_.deal().wrote_letters()) { look_at_letters(); }
+        }
     }
     void read_ahead(Session& session) noexcept {
         if (!leaves_more() || lanes() == 1 || portion_.isolation().any()) { return; }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -83,7 +84,7 @@ public:
         for (const auto& part : parts_) { part->clear(log); }
         if (!taken_up_) {
             finished_.clear();
-            parked_ = 0;
+            handled_ = parked_ = 0;
             why_.clear();
         }
         wrote_letters_ = false;
@@ -116,33 +117,46 @@ public:
                 " were dealt, and some of them may have handled: rebuild() it"};
     }
     /// Has the lanes handle their parts on their sessions, but for those that have already; the
-    /// caller's thread does `meanwhile()`, which throws nothing.
+    /// caller's thread does `meanwhile()`, which throws nothing. Parts that other instances have
+    /// taken are waited for.
     /// *Throws* what one of them threw, when all have come to their end.
     template <class Meanwhile, class Aborted>
     void hand_over(SessionHolder<Session>& sessions, HandlerCaller<S, H, B>& caller,
-        const Deal& deal, const DealHanding<Position>& how, Meanwhile meanwhile, Aborted aborted) {
-        in_common_.room = how.room;
-        in_common_.over = false;
+        const Deal& deal, DealHanding<Position> how, Meanwhile meanwhile, Aborted aborted) {
+        begin_run(how);
+        const bool shared = deal.instances != 1;
+        how.claim = shared ? Claim::if_free : Claim::none;
         std::vector<std::size_t> open = open_parts();
-        // What a statement failed on may have been another lane's, which has committed since.
         bool first = true;
         for (bool any = true; any && !open.empty(); first = false) {
-            const std::size_t workers = std::min(open.size(), sessions.lanes());
-            run_beside(workers + 1, [&](std::size_t place) noexcept {
-                if (place == 0) { return first && !aborted() ? meanwhile() : void(); }
-                const std::size_t worker = place - 1;
-                for (std::size_t i = worker; i < open.size(); i += workers) {
-                    const LaneShare share{deal.id, open[i], how.version};
-                    parts_[open[i]]->run(
-                        sessions.lane(worker), caller, share, how, in_common_, aborted);
-                }
+            any = run(open, sessions, caller, deal, how, aborted,
+                [&]() noexcept { return first && !aborted() ? meanwhile() : void(); });
+            any = any || (first && shared);
+            // What a statement failed on may have been another lane's, which has committed since.
+            std::erase_if(open, [&](std::size_t lane) {
+                const bool taken =
+                    how.claim == Claim::if_free && parts_[lane]->end() == PartEnd::others;
+                return !taken && !parts_[lane]->failed_on_anothers();
             });
-            any = false;
-            for (const std::size_t lane : open) { any = count_parked(*parts_[lane]) || any; }
-            std::erase_if(
-                open, [&](std::size_t lane) { return !parts_[lane]->failed_on_anothers(); });
+            if (shared) { how.claim = Claim::awaited; }
         }
         rethrow_worst();
+    }
+    /// The same for an instance that stands by: those that nobody has in hand, the last ones first.
+    /// Answers one that the handler has failed on by itself; null where there is none.
+    template <class Aborted>
+    [[nodiscard]] const Part* help(SessionHolder<Session>& sessions, HandlerCaller<S, H, B>& caller,
+        const Deal& deal, const DealHanding<Position>& how, Aborted aborted) {
+        begin_run(how);
+        handled_ = 0;
+        std::vector<std::size_t> open = open_parts();
+        std::reverse(open.begin(), open.end());
+        static_cast<void>(run(open, sessions, caller, deal, how, aborted, []() noexcept {}));
+        for (const std::size_t lane : open) {
+            const Part& part = *parts_[lane];
+            if (part.weight() > 1 && !part.failed_on_anothers()) { return &part; }
+        }
+        return nullptr;
     }
     /// The lanes that have something, and haven't handled it yet.
     [[nodiscard]] std::vector<std::size_t> open_parts() const {
@@ -167,15 +181,41 @@ public:
         return failed_ != nullptr && failed_->portion().in_parts();
     }
 
+    /// How many changes this instance has handled.
+    [[nodiscard]] std::size_t handled() const noexcept { return handled_; }
     /// Whether dead letters were written, how many records were set aside, and why the first.
     [[nodiscard]] bool wrote_letters() const noexcept { return wrote_letters_; }
     [[nodiscard]] std::size_t parked() const noexcept { return parked_; }
     [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
 private:
+    void begin_run(const DealHanding<Position>& how) noexcept {
+        in_common_.room = how.room;
+        in_common_.over = false;
+    }
+    // Answers whether one of them is done.
+    template <class Aborted, class Meanwhile>
+    bool run(const std::vector<std::size_t>& lanes, SessionHolder<Session>& sessions,
+        HandlerCaller<S, H, B>& caller, const Deal& deal, const DealHanding<Position>& how,
+        Aborted aborted, Meanwhile meanwhile) {
+        const std::size_t workers = std::min({lanes.size(), sessions.lanes(), how.workers});
+        std::atomic<std::size_t> next{0};
+        run_beside(workers + 1, [&](std::size_t place) noexcept {
+            if (place == 0) { return meanwhile(); }
+            for (std::size_t i = next++; i < lanes.size(); i = next++) {
+                parts_[lanes[i]]->run(sessions.lane(place - 1), caller,
+                    {deal.id, lanes[i], how.version, how.claim}, how, in_common_, aborted);
+            }
+        });
+        bool any = false;
+        for (const std::size_t lane : lanes) { any = count(*parts_[lane]) || any; }
+        return any;
+    }
+
     // Whether it has handled its part.
-    bool count_parked(const Part& part) {
-        if (part.error()) { return false; }
+    bool count(const Part& part) {
+        if (part.end() != PartEnd::done) { return false; }
+        handled_ += part.portion().writer().size();
         wrote_letters_ = wrote_letters_ || part.portion().in_parts();
         parked_ += part.portion().isolation().parked();
         if (why_.empty()) { why_ = part.portion().isolation().why(); }
@@ -208,6 +248,7 @@ private:
     LanesInCommon in_common_;
     Part* failed_ = nullptr;
     bool wrote_letters_ = false;
+    std::size_t handled_ = 0;
     std::size_t parked_ = 0; // also by lanes that had handled their part before
     std::string why_;
     std::string form_;

@@ -107,8 +107,17 @@ public:
     [[nodiscard]] const auto& deal() const noexcept { return now().deal; }
     /// As the checkpoint says it, before any lane works on it.
     [[nodiscard]] const Deal& facts() const noexcept { return now().facts; }
+    /// Offers it to so many instances, this one among them.
+    void share(std::int64_t instances) noexcept { now().facts.instances = instances; }
+    /// How many lanes work at once here: as many as there are, or this instance's share.
     [[nodiscard]] std::size_t lanes_wanted() const {
-        return std::min(lanes(), deal().open_parts().size());
+        const std::int64_t instances = facts().instances;
+        const auto fair = static_cast<std::size_t>((facts().lanes + instances - 1) / instances);
+        return std::min({lanes(), deal().open_parts().size(), fair});
+    }
+    /// Whether all that was dealt is still there.
+    [[nodiscard]] bool is_whole() const noexcept {
+        return now().facts.changes == static_cast<std::int64_t>(now().passed);
     }
     /// Whether the log has more behind it.
     [[nodiscard]] bool more() const noexcept { return now().more; }
@@ -129,11 +138,6 @@ private:
         Position end{};
         Position head{};
     };
-
-    // Whether all that was dealt is still there.
-    [[nodiscard]] bool is_whole() const noexcept {
-        return now().facts.changes == static_cast<std::int64_t>(now().passed);
-    }
 
     [[nodiscard]] Slot& now() noexcept { return slots_[current_]; }
     [[nodiscard]] const Slot& now() const noexcept { return slots_[current_]; }
@@ -168,6 +172,7 @@ template <class Position>
 struct NoDealing {
     struct NoDeal {
         [[nodiscard]] std::size_t size() const noexcept { return 0; }
+        [[nodiscard]] std::size_t handled() const noexcept { return 0; }
         [[nodiscard]] bool threw_in_handler() const noexcept { return false; }
         [[nodiscard]] std::optional<Excuse> excuse() const noexcept { return {}; }
         [[nodiscard]] bool in_parts() const noexcept { return false; }
@@ -182,6 +187,7 @@ struct NoDealing {
     [[nodiscard]] NoDeal deal() const noexcept { return {}; }
     [[nodiscard]] Deal facts() const { return {}; }
     [[nodiscard]] bool more() const noexcept { return false; }
+    void share(std::int64_t) const noexcept {}
     [[nodiscard]] std::size_t lanes_wanted() const noexcept { return 0; }
     template <class... Arguments>
     void read_ahead(const Arguments&...) const noexcept {}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <span>
@@ -31,9 +32,19 @@ struct DealHanding {
     BatchFacts facts;
     Handing handing;
     std::int64_t version = 0;  ///< of the checkpoint that has the deal
+    Claim claim = Claim::none; ///< of each part
+    std::size_t workers = 1;   ///< at most, at once
     bool letters = false;      ///< there are dead letters
     std::int64_t room = 0;     ///< for more of them
     const Position& own_since; ///< what the handler changes is behind it
+};
+
+/// What has come of a part.
+enum class PartEnd {
+    none,   ///< nothing yet
+    done,   ///< it is handled, and that is committed
+    others, ///< another instance has it in hand; where that was waited for, or had
+    failed
 };
 
 /// What the lanes that work beside each other have in common.
@@ -66,27 +77,32 @@ public:
     void clear(std::string_view log) {
         portion_.writer().clear(log);
         error_ = nullptr;
+        end_ = PartEnd::none;
         portion_.inside_handler() = false;
     }
     [[nodiscard]] auto& portion() noexcept { return portion_; }
     [[nodiscard]] const auto& portion() const noexcept { return portion_; }
 
-    /// Hands it over and commits; `error` says what came in between.
+    [[nodiscard]] PartEnd end() const noexcept { return end_; }
+    /// Hands it over and commits, if it can be claimed; `error` says what came in between.
     template <class Aborted>
     void run(Lane& session, HandlerCaller<S, H, B>& caller, const LaneShare& share,
         const DealHanding<Position>& how, LanesInCommon& lanes, Aborted aborted) noexcept {
         session_ = &session;
         error_ = nullptr;
+        end_ = PartEnd::others;
         portion_.inside_handler() = false;
         try {
             if (lanes.over || aborted()) {
                 throw Error{Errc::interrupted, "pipeline " + options_.name + " is to stop"};
             }
             session.begin();
+            if (share.claim != Claim::none && !session.claim(share)) { return session.roll_back(); }
             portion_.isolation().begin_part(session, how.letters, lanes.room);
             portion_.hand_over(session, caller, how.facts, how.handing, aborted, [](auto&) {});
             if (options_.skip_own_changes) { session.mark_own_changes(how.own_since); }
             session.commit(share);
+            end_ = PartEnd::done;
             return;
         } catch (const Error& error) {
             if (error.code() == Errc::fenced && !in_handler()) { lanes.over = true; }
@@ -127,6 +143,7 @@ public:
 
 private:
     void note(Excuse excuse) noexcept {
+        end_ = PartEnd::failed;
         error_ = std::current_exception();
         excuse_ = excuse;
     }
@@ -136,6 +153,7 @@ private:
     Lane* session_ = nullptr; // that reads its rows
     std::exception_ptr error_;
     Excuse excuse_ = Excuse::none;
+    PartEnd end_ = PartEnd::none;
 };
 
 } // namespace aftertouch::detail

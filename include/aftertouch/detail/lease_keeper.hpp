@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <random>
@@ -13,6 +14,7 @@
 #include <thread>
 #include <utility>
 
+#include <aftertouch/backend.hpp>
 #include <aftertouch/capture.hpp>
 #include <aftertouch/detail/board.hpp>
 #include <aftertouch/detail/reporter.hpp>
@@ -68,6 +70,7 @@ public:
             had = held_;
             answer = ask(database, capture, stopping);
             lost = lost_.exchange(false);
+            if (answer.held) { step_back_in_turn(); }
             if (lost) { session_.forget_abort(); } // it was for the handler
         }
         if (lost) {
@@ -118,9 +121,11 @@ public:
             thread_.join();
             ending_ = false;
         }
-        if (held_.exchange(false)) {
+        const bool held = held_.exchange(false);
+        if (held || offers_) {
             try {
-                lease_->give_back();
+                step_back_in_turn();
+                if (held) { lease_->give_back(); }
             } catch (...) {
                 // Then it ends by itself.
             }
@@ -130,7 +135,34 @@ public:
         board_.update([](Status& status) { status.lease_holder.clear(); });
     }
 
+    /// \name Where lanes are shared
+    /// @{
+
+    /// As one that stands by: takes parts of what the holder's lanes are dealt, from now on.
+    /// *Requires* a `take` before.
+    void stand_by() {
+        if (offers_) { return; }
+        {
+            const std::lock_guard turn{turn_};
+            if constexpr (shares_lanes) { lease_->stand_by(); }
+            offers_ = true;
+        }
+        start_renewals();
+    }
+    void step_back() {
+        const std::lock_guard turn{turn_};
+        step_back_in_turn();
+    }
+    /// As the holder: how many instances lanes are shared among, as the last renewal has found.
+    [[nodiscard]] std::int64_t instances() noexcept {
+        counts_ = true;
+        return 1 + standbys_;
+    }
+    /// @}
+
 private:
+    static constexpr bool shares_lanes = BackendLaneLease<typename B::Lease>;
+
     [[nodiscard]] bool is_wanted() const noexcept { return options_.lease.count() > 0; }
 
     // In the caller's turn.
@@ -145,6 +177,11 @@ private:
         LeaseAnswer answer = lease_->take();
         held_ = answer.held;
         return answer;
+    }
+
+    void step_back_in_turn() {
+        if (!offers_.exchange(false)) { return; }
+        if constexpr (shares_lanes) { lease_->step_back(); }
     }
 
     void start_renewals() {
@@ -177,12 +214,19 @@ private:
         try {
             const std::lock_guard turn{turn_};
             if (lost_) { return session_.abort(); } // the first one may have met nothing yet
-            if (!held_ || lease_->renew()) { return; }
+            if (!held_ || lease_->renew()) { return keep_shared(); }
             held_ = false;
             lost_ = true;
             session_.abort(); // in this turn: the next batch may have the lease again
         } catch (...) {
             // The next renewal may do better.
+        }
+    }
+
+    void keep_shared() {
+        if constexpr (shares_lanes) {
+            if (offers_) { lease_->stand_by(); }
+            if (held_ && counts_) { standbys_ = lease_->standbys(); }
         }
     }
 
@@ -196,6 +240,9 @@ private:
     std::atomic<bool> held_{false};
     std::atomic<bool> lost_{false};
     bool is_others_ = false;
+    std::atomic<bool> offers_{false}; // to take parts of what lanes are dealt
+    std::atomic<bool> counts_{false}; // those that do
+    std::atomic<std::int64_t> standbys_{0};
     std::mutex mutex_; // of `ending_`
     std::condition_variable changed_;
     bool ending_ = false;

@@ -61,11 +61,22 @@ public:
             std::this_thread::sleep_for(Pace::shortest_trouble);
         }
     }
-    /// For a lease that another one holds, as `why` says.
-    void for_lease(const std::string& why) {
+    /// For a lease that another one holds, as `why` says; until then `help()`, which answers
+    /// whether there was something to do, is called whenever there may be, if it is wanted.
+    template <class Help>
+    void for_lease(const std::string& why, bool helps, Help help) {
         say(State::standby, Moment::standby, why);
         const Pace::Delay step = std::max<Pace::Delay>(options_.lease / 8, Pace::shortest_trouble);
-        sleep(std::min(step, Pace::longest_trouble), wishes_.asked()); // no hint is of a lease
+        const auto until = Clock::now() + std::min(step, Pace::longest_trouble);
+        const std::uint64_t asked = wishes_.asked();
+        while (helps && wishes_.asked() == asked && Clock::now() < until) {
+            if (help()) {
+                pace_.hurry();
+            } else {
+                for_news();
+            }
+        }
+        sleep(until - Clock::now(), asked); // no hint is of a lease
     }
     /// All of `pause`, unless something was asked of the pipeline since the work began.
     void for_retry(Clock::duration pause) const {

@@ -52,13 +52,16 @@ public:
     // A row was committed in the last tenure whose beginning doesn't see it. A lease that was given
     // back counts as its last holder's until the next one takes it: giving it back fences nothing,
     // and a COMMIT that was on its way may still be carried out.
-    static constexpr const char* strays =
+    static constexpr const char* of_others =
         "SELECT coalesce(sum(rows), 0)::bigint FROM (SELECT xid, instance, count(*) AS rows FROM "
         "ledger GROUP BY xid, instance) AS batch WHERE (SELECT split_part(holder, ' ', 1) FROM "
         "tenure WHERE NOT pg_visible_in_snapshot(xid, seen) ORDER BY n DESC LIMIT 1) IS DISTINCT "
         "FROM instance";
+    // Those that share lanes write beside the holder.
+    const char* strays = of_others;
 
-    Ground() {
+    explicit Ground(std::size_t lanes = 1) : lanes_{lanes} {
+        if (lanes != 1) { strays = "SELECT 0::bigint"; }
         database_.execute(tables);
         nemesis::begin_pipeline(database_);
         database_.execute(notes_of_tenure);
@@ -69,7 +72,8 @@ public:
         return std::make_unique<Database>(place_.parameters());
     }
     [[nodiscard]] std::unique_ptr<soak::Program> start(
-        const nemesis::Words& words, const std::vector<std::string>& more = {}) const {
+        const nemesis::Words& words, std::vector<std::string> more = {}) const {
+        more.push_back("lanes=" + std::to_string(lanes_));
         std::string connection = "application_name='" + words.name + "'";
         for (const auto& [keyword, value] : place_.parameters()) {
             connection += ' ' + keyword + "='" + value + '\'';
@@ -88,19 +92,21 @@ public:
     }
 
 private:
+    std::size_t lanes_; // of each instance
     fixture::Place place_{fixture::Kind::server};
     Database database_{place_.open()};
 };
 
-void expect_right(int instances) {
-    Ground ground;
+void expect_right(int instances, std::size_t lanes = 1, int harm = nemesis::wanted_harm()) {
+    Ground ground{lanes};
     nemesis::Nemesis<Ground> course{ground, instances, test::chosen_seed()};
-    const Verdict verdict = course.run(nemesis::wanted_harm());
+    const Verdict verdict = course.run(harm);
     WARN(verdict.text());
     CHECK(verdict.faults == std::vector<std::string>{});
-    CHECK(verdict.changes > nemesis::wanted_harm());
-    CHECK(verdict.tenures > nemesis::wanted_harm() / 10);
+    CHECK(verdict.changes > harm);
+    CHECK(verdict.tenures > harm / 10);
     CHECK(verdict.cuts > 0);
+    CHECK((nemesis::number(ground.database(), Ground::of_others) != 0) == (lanes != 1));
 }
 
 // Takeovers don't make the checkpoint's version rise any more.
@@ -137,6 +143,9 @@ constexpr const char* no_fence =
 TEST_CASE("L1: two processes and a nemesis", "[slow]") { expect_right(2); }
 TEST_CASE("L1: three processes and a nemesis", "[slow]") { expect_right(3); }
 TEST_CASE("L1: five processes and a nemesis", "[slow]") { expect_right(5); }
+TEST_CASE("L2: three processes that share lanes, and a nemesis", "[slow]") {
+    expect_right(3, 4, nemesis::wanted_harm() / 2);
+}
 
 TEST_CASE("L1: an instance that is overtaken inside a batch, and doesn't know, commits nothing") {
     Ground ground;

@@ -238,6 +238,22 @@ inline constexpr std::string_view finish_lane =
     "SET deal = excluded.deal WHERE l.deal <> excluded.deal RETURNING 1) SELECT 1 / count(*) FROM "
     "d";
 
+/// $1 pipeline, $2 version, $3 lane, $4 deal: locks the lane's row until the transaction ends,
+/// where its part isn't handled yet and no other transaction has it.
+inline constexpr std::string_view claim_lane =
+    "SELECT 1 FROM aftertouch.lane WHERE pipeline = $1 AND lane = $3::integer AND deal <> "
+    "$4::bigint AND EXISTS (SELECT 1 FROM aftertouch.checkpoint WHERE pipeline = $1 AND version = "
+    "$2::bigint) FOR UPDATE SKIP LOCKED";
+
+/// The same, behind the transaction that has it; makes the row where there is none. It fails by
+/// itself where the checkpoint was moved or taken over.
+inline constexpr std::string_view await_lane =
+    "WITH f AS MATERIALIZED (SELECT pipeline FROM aftertouch.checkpoint WHERE pipeline = $1 AND "
+    "version = $2::bigint), d AS (INSERT INTO aftertouch.lane AS l (pipeline, lane, deal) SELECT "
+    "pipeline, $3::integer, 0 FROM f ON CONFLICT (pipeline, lane) DO UPDATE SET deal = l.deal "
+    "WHERE l.deal <> $4::bigint RETURNING 1) SELECT (SELECT count(*) FROM d), 1 / (SELECT "
+    "count(*) FROM f)";
+
 /// $1 pipeline, $2 deal: the lanes that have handled their part.
 inline constexpr std::string_view finished_lanes =
     "SELECT lane FROM aftertouch.lane WHERE pipeline = $1 AND deal = $2::bigint";

@@ -54,6 +54,7 @@ public:
         if (!rows_) { look_at_source(); }
         transaction_.begin();
     }
+    [[nodiscard]] bool claim(const LaneShare& share) { return store_.claim_lane(share); }
 
     [[nodiscard]] Transaction& transaction() { return transaction_.for_handler(); }
     [[nodiscard]] bool intact() { return transaction_.intact(); }

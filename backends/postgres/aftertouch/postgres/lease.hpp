@@ -49,6 +49,21 @@ inline constexpr std::string_view renew_lease =
 inline constexpr std::string_view give_lease_back =
     "DELETE FROM aftertouch.lease WHERE pipeline = $1 AND holder = $2";
 
+/// $1 pipeline, $2 instance, $3 milliseconds: it takes parts of what the holder's lanes are dealt.
+inline constexpr std::string_view stand_by =
+    "INSERT INTO aftertouch.standby (pipeline, instance, until) VALUES ($1, $2, clock_timestamp() "
+    "+ $3::bigint * interval '1 millisecond') ON CONFLICT (pipeline, instance) DO UPDATE SET until "
+    "= excluded.until";
+
+inline constexpr std::string_view step_back =
+    "DELETE FROM aftertouch.standby WHERE pipeline = $1 AND instance = $2";
+
+/// $1 pipeline: how many do; those that were killed go.
+inline constexpr std::string_view standbys =
+    "WITH gone AS (DELETE FROM aftertouch.standby WHERE pipeline = $1 AND until < "
+    "clock_timestamp() - interval '1 minute') SELECT count(*) FROM aftertouch.standby WHERE "
+    "pipeline = $1 AND until >= clock_timestamp()";
+
 } // namespace dialect
 
 /// How long the server leaves a batch alone whose process says nothing: less than the lease, so
@@ -83,6 +98,16 @@ public:
     void give_back() {
         const auto [pipeline, holder, duration] = values();
         write(dialect::give_lease_back, std::array{pipeline, holder});
+    }
+
+    void stand_by() { write(dialect::stand_by, values()); }
+    void step_back() {
+        const auto [pipeline, holder, duration] = values();
+        write(dialect::step_back, std::array{pipeline, holder});
+    }
+    [[nodiscard]] std::int64_t standbys() {
+        connection_->revive();
+        return connection_->ask_alone(dialect::standbys, std::array{values()[0]}).number(0, 0);
     }
 
 private:

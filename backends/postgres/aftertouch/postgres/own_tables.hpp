@@ -93,6 +93,12 @@ inline constexpr std::string_view log_guard = "log_is_pruned_by_delete";
             "Which part of its changes each lane of a pipeline has handled last: the checkpoint "
             "says what\nthey were dealt. Pipelines without lanes have none.",
             false},
+        {"aftertouch.standby",
+            {"CREATE TABLE aftertouch.standby (pipeline text, instance text, until timestamp with "
+             "time zone NOT NULL, PRIMARY KEY (pipeline, instance)) WITH (fillfactor = 50)"},
+            "Which instances stand by for the one that holds a pipeline's lease, and take parts "
+            "of what\nits lanes are dealt.",
+            false},
         {"aftertouch.own_change",
             {"CREATE TABLE aftertouch.own_change (xid xid8 NOT NULL, pipeline text NOT NULL)",
                 "CREATE INDEX own_change_xid ON aftertouch.own_change (xid)",

@@ -212,7 +212,8 @@ private:
             "aftertouch.capture AS c, pg_control_system() AS s WHERE c.id = " +
             id + ")";
         for (const auto& [what, table] : {std::pair{"The dead letters", "aftertouch.dead_letter"},
-                 {"The leases", "aftertouch.lease"}, {"The lanes", "aftertouch.lane"}}) {
+                 {"The leases", "aftertouch.lease"}, {"The lanes", "aftertouch.lane"},
+                 {"The standbys", "aftertouch.standby"}}) {
             if (!planner().catalog().exists(table)) { continue; }
             script.add(std::string{what} + " of its pipelines.",
                 std::string{"DELETE FROM "} + table +

@@ -63,11 +63,20 @@ public:
         return Mark{static_cast<std::uint64_t>(answer.number(0, 1)), *seen};
     }
 
+    /// Makes sure of a lane's part, first in its transaction; false where it is another one's, or
+    /// handled. *Throws* as `store_and_commit`.
+    [[nodiscard]] bool claim_lane(const LaneShare& share) {
+        set_values(share);
+        if (share.claim == Claim::if_free) {
+            return connection_->ask(dialect::claim_lane, values_).rows() != 0;
+        }
+        return unless_outrun("22012", [&] {
+            return connection_->ask(dialect::await_lane, values_);
+        }).number(0, 0) != 0;
+    }
     /// Notes that a lane has handled its part, and commits. *Throws* as `store_and_commit`.
     void finish_lane_and_commit(const LaneShare& share) {
-        values_.assign({name(), Value{Cell::integer(share.version)},
-            Value{Cell::integer(static_cast<std::int64_t>(share.lane))},
-            Value{Cell::integer(share.deal)}});
+        set_values(share);
         static_cast<void>(commit_unless_outrun(dialect::finish_lane, "22012"));
     }
     /// The lanes that have handled their part of a deal.
@@ -96,11 +105,15 @@ public:
     }
 
 private:
+    [[nodiscard]] Answer commit_unless_outrun(std::string_view sql, std::string_view faster) {
+        return unless_outrun(faster, [&] { return connection_->ask_and_commit(sql, values_); });
+    }
     // `faster` is what the statement says where another process was. What the COMMIT itself says is
     // another thing: a constraint that was deferred, say.
-    [[nodiscard]] Answer commit_unless_outrun(std::string_view sql, std::string_view faster) {
+    template <class Ask>
+    [[nodiscard]] Answer unless_outrun(std::string_view faster, Ask ask) {
         try {
-            return connection_->ask_and_commit(sql, values_);
+            return ask();
         } catch (const Error& error) {
             if (error.native_code() != detail::packed(faster) || error.statement() == "COMMIT") {
                 throw;
@@ -112,6 +125,11 @@ private:
                                       "Options::lease in all of them"};
     }
 
+    void set_values(const LaneShare& share) {
+        values_.assign({name(), Value{Cell::integer(share.version)},
+            Value{Cell::integer(static_cast<std::int64_t>(share.lane))},
+            Value{Cell::integer(share.deal)}});
+    }
     [[nodiscard]] Value name() const { return Value{Cell::text(pipeline_)}; }
 
     Connection* connection_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -41,6 +43,7 @@ struct Deal {
     std::string to;             ///< the position behind them
     bool leaves_own = false;    ///< changes of the pipeline's own handler aren't among them
     std::int64_t instances = 1; ///< how many share the lanes: more than one claim each first
+    std::string by{};           ///< what decides a key's lane (`LaneRule::text`)
     friend bool operator==(const Deal&, const Deal&) = default;
 };
 
@@ -69,7 +72,8 @@ struct StoredCheckpoint {
 
 /// The form that is stored: `at1 LOG POSITION gGENERATION` (`G` if it is the first), and
 /// ` rDONE/TOTAL` with the cursor's values while a rebuild runs, or ` dID/LANES/CHANGES/TO`
-/// (`D` without changes of its own; `LANESxINSTANCES` where several share them).
+/// (`D` without changes of its own; `LANESxINSTANCES` where several share them, and behind
+/// that `kBY` where not all of a key decides).
 [[nodiscard]] inline std::string to_text(const Checkpoint& checkpoint) {
     const RebuildCursor& rebuild = checkpoint.rebuild;
     std::string text = "at1 ";
@@ -80,6 +84,7 @@ struct StoredCheckpoint {
         text += (deal->leaves_own ? " D" : " d") + std::to_string(deal->id) + '/' +
                 std::to_string(deal->lanes);
         if (deal->instances != 1) { text += 'x' + std::to_string(deal->instances); }
+        if (!deal->by.empty()) { text.append(1, 'k').append(deal->by); }
         text += '/' + std::to_string(deal->changes) + '/' + deal->to;
     }
     if (!rebuild.running) { return text; }
@@ -123,22 +128,40 @@ namespace detail {
     return true;
 }
 
+// Takes what stands in front of the next slash off `text`; nothing where there is none.
+[[nodiscard]] inline std::optional<std::string_view> next_part(std::string_view& text) {
+    const std::size_t slash = text.find('/');
+    if (slash == std::string_view::npos) { return std::nullopt; }
+    const std::string_view part = text.substr(0, slash);
+    text.remove_prefix(slash + 1);
+    return part;
+}
+
 [[nodiscard]] inline std::optional<Deal> deal_from(std::string_view text) {
     Deal deal;
     deal.leaves_own = text.front() == 'D';
     text.remove_prefix(1);
-    const bool shared = text.find_first_of("x/", text.find('/') + 1) == text.find('x');
-    for (std::int64_t* const part : {&deal.id, &deal.lanes, &deal.instances, &deal.changes}) {
-        if (part == &deal.instances && !shared) { continue; }
-        const std::size_t end = text.find(shared && part == &deal.lanes ? 'x' : '/');
-        const auto number = whole_number(text.substr(0, end));
-        if (!number || *number == 0 || end == std::string_view::npos) { return std::nullopt; }
-        *part = *number;
-        text.remove_prefix(end + 1);
+    const auto id = next_part(text);
+    auto lanes = next_part(text);
+    const auto changes = next_part(text);
+    if (!id || !lanes || !changes || text.empty()) { return std::nullopt; }
+    if (const std::size_t by = lanes->find('k'); by != std::string_view::npos) {
+        deal.by = lanes->substr(by + 1);
+        lanes = lanes->substr(0, by);
     }
+    const std::size_t shared = lanes->find('x');
+    const bool is_shared = shared != std::string_view::npos;
+    const std::array numbers{whole_number(*id), whole_number(lanes->substr(0, shared)),
+        whole_number(*changes), whole_number(is_shared ? lanes->substr(shared + 1) : "1")};
+    for (const auto& number : numbers) {
+        if (!number || *number == 0) { return std::nullopt; }
+    }
+    deal.id = *numbers[0];
+    deal.lanes = *numbers[1];
+    deal.changes = *numbers[2];
+    deal.instances = *numbers[3];
     deal.to = text;
-    const bool can_be = deal.lanes <= most_lanes && !text.empty();
-    return can_be ? std::optional{std::move(deal)} : std::nullopt;
+    return deal.lanes <= most_lanes ? std::optional{std::move(deal)} : std::nullopt;
 }
 
 } // namespace detail

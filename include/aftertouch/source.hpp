@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <type_traits>
@@ -13,6 +15,7 @@
 #include <aftertouch/entity.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/hash.hpp>
+#include <aftertouch/lane.hpp>
 #include <aftertouch/operation.hpp>
 #include <aftertouch/table.hpp>
 
@@ -125,6 +128,19 @@ public:
         return with;
     }
 
+    /// Deals changes to lanes (`Options::lanes`) by these members of the key, not by all of it:
+    /// what has the same values there, as a tenant's records, is in one lane, one batch after the
+    /// other, in the order of the log. One whole number is taken for a shard's: lane = shard %
+    /// lanes.
+    template <auto... Members>
+    [[nodiscard]] Source shard() const {
+        static_assert(sizeof...(Members) != 0 && (is_key_part(field_index<Members>) && ...),
+            "aftertouch: shard<>() takes members of the key: a touch has no others");
+        Source with = *this;
+        with.shard_ = {key_place(field_index<Members>)...};
+        return with;
+    }
+
     /// The definition that install, verify and remove work with.
     [[nodiscard]] Capture capture() const {
         Capture capture{.name = name_, .table = table_of<T>(), .operations = operations_};
@@ -147,6 +163,8 @@ public:
     }
     /// The columns of the rebuild's order, by their place in the table; empty for key order.
     [[nodiscard]] const std::vector<std::size_t>& order() const noexcept { return order_; }
+    /// What decides the lane of a change.
+    [[nodiscard]] LaneRule lane_rule() const { return LaneRule{shard_}; }
 
 private:
     template <Entity, CaptureMode>
@@ -155,6 +173,11 @@ private:
     [[nodiscard]] static constexpr bool is_key_part(std::size_t field) noexcept {
         return std::find(key_indices<T>.begin(), key_indices<T>.end(), field) !=
                key_indices<T>.end();
+    }
+
+    [[nodiscard]] static std::size_t key_place(std::size_t field) noexcept {
+        const auto found = std::find(key_indices<T>.begin(), key_indices<T>.end(), field);
+        return static_cast<std::size_t>(found - key_indices<T>.begin());
     }
 
     template <CaptureMode Other>
@@ -167,6 +190,7 @@ private:
         with.excluded_ = excluded_;
         with.filter_ = filter_;
         with.order_ = order_;
+        with.shard_ = shard_;
         return with;
     }
 
@@ -192,6 +216,7 @@ private:
     std::vector<std::size_t> excluded_;
     std::function<bool(const Change<T>&)> filter_;
     std::vector<std::size_t> order_;
+    std::vector<std::size_t> shard_; // places in the key
 };
 
 /// The changes of `T`'s table, as touches.
@@ -208,6 +233,7 @@ concept ChangeSource = requires(const S& source) {
     { source.capture() } -> std::same_as<Capture>;
     source.filter();
     source.order();
+    { source.lane_rule() } -> std::same_as<LaneRule>;
 };
 
 } // namespace aftertouch

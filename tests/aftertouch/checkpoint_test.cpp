@@ -161,7 +161,10 @@ TEST_CASE(
     checkpoint.deal->instances = 3;
     CHECK(to_text(checkpoint) == "at1 log 5 g7 D1790000000000000/64x3/4000/9");
     CHECK(at::checkpoint_from(to_text(checkpoint)) == checkpoint);
-    checkpoint.deal->to = "x/y"; // a backend's text is its own
+    checkpoint.deal->by = "0.2";
+    CHECK(to_text(checkpoint) == "at1 log 5 g7 D1790000000000000/64x3k0.2/4000/9");
+    CHECK(at::checkpoint_from(to_text(checkpoint)) == checkpoint);
+    checkpoint.deal->to = "x/ky"; // a backend's text is its own
     CHECK(at::checkpoint_from(to_text(checkpoint)) == checkpoint);
     checkpoint.deal->instances = 1;
     CHECK(at::checkpoint_from(to_text(checkpoint)) == checkpoint);

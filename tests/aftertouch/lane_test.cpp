@@ -8,6 +8,7 @@
 
 #include <aftertouch/key.hpp>
 #include <aftertouch/lane.hpp>
+#include <aftertouch/value.hpp>
 
 namespace at = aftertouch;
 
@@ -49,4 +50,27 @@ TEST_CASE("L2: keys that follow each other are dealt evenly") {
             }
         }
     }
+}
+
+TEST_CASE("L2: a shard's number is its lane, other members of a key are hashed") {
+    const std::array key{at::Cell::text("ab"), at::Cell::integer(-1), at::Cell::integer(21)};
+    const std::array folds{at::KeyFold::exact, at::KeyFold::exact, at::KeyFold::exact};
+    std::string form;
+    append_key_form(form, key, folds);
+    at::LaneRule whole;
+    CHECK(whole.lane(key, folds, 64) == at::lane_of(form, 64));
+    CHECK(whole.lane(key, folds, 64) == at::lane_of(form, 64)); // it keeps nothing
+    CHECK(whole.text().empty());
+    at::LaneRule number{{2}};
+    CHECK(number.lane(key, folds, 8) == 21 % 8);
+    CHECK(number.lane(key, folds, 1) == 0);
+    CHECK(number.text() == "2");
+    CHECK(at::LaneRule{{1}}.lane(key, folds, 10) == 0xffffffffffffffffULL % 10);
+    CHECK(at::LaneRule{{0}}.lane(key, folds, 64) == lane(at::Cell::text("ab"), 64));
+    at::LaneRule two{{2, 0}};
+    form.clear();
+    append_key_form(form, key[2]);
+    append_key_form(form, key[0]);
+    CHECK(two.lane(key, folds, 64) == at::lane_of(form, 64));
+    CHECK(two.text() == "2.0");
 }

@@ -16,6 +16,19 @@ struct Order {
     std::string customer;
     std::string secret;
 };
+struct Line {
+    std::int64_t number = 0;
+    std::int64_t tenant = 0;
+};
+
+} // namespace sources
+
+template <>
+struct aftertouch::EntityTraits<sources::Line> {
+    static constexpr auto key = at::key<&sources::Line::number, &sources::Line::tenant>;
+};
+
+namespace sources {
 
 static_assert(at::ChangeSource<at::Source<Order>>);
 static_assert(at::ChangeSource<decltype(at::source<Order>().images())>);
@@ -68,6 +81,16 @@ TEST_CASE("source: each call gives another one, what was set stays") {
     CHECK(filtered.capture().always);
     CHECK(filtered.capture().per_row);
     CHECK(!plain.capture().always);
+}
+
+TEST_CASE("L2: a shard is told by members of the key, in the key's own order or another") {
+    CHECK(at::source<Line>().lane_rule().text().empty());
+    CHECK(at::source<Line>().shard<&Line::tenant>().lane_rule().text() == "1");
+    CHECK(at::source<Line>().shard<&Line::tenant, &Line::number>().images().lane_rule().text() ==
+          "1.0");
+    // It is the program's own: pipelines that differ in it share a capture.
+    CHECK(at::source<Line>().shard<&Line::tenant>().capture().definition() ==
+          at::source<Line>().capture().definition());
 }
 
 } // namespace sources

@@ -59,7 +59,7 @@ public:
             [&session](
                 std::span<const Value> keys, const RowSink& sink) { session.fetch(keys, sink); },
             source_.filter());
-        dealing_.prepare(capture.imaged, session.key_folds(), source_.filter());
+        dealing_.prepare(source_, capture, session);
         drop();
     }
 

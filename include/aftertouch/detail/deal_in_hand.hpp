@@ -45,7 +45,8 @@ public:
 
     /// Gets ready for a source that was looked at.
     void prepare(std::vector<std::size_t> imaged, std::vector<KeyFold> folds,
-        typename BatchWriter<T>::Filter filter) {
+        typename BatchWriter<T>::Filter filter, LaneRule rule) {
+        rule_ = std::move(rule);
         imaged_ = std::move(imaged);
         folds_ = std::move(folds);
         filter_ = std::move(filter);
@@ -59,15 +60,22 @@ public:
         finished_ = std::move(finished);
     }
     [[nodiscard]] const std::optional<Deal>& taken_up() const noexcept { return taken_up_; }
-    /// What was dealt with another `skip_own_changes` can't be read again as it was: it is dealt
-    /// anew, if no lane has handled its part. *Throws* `Error` (`invalid_argument`) else.
-    void drop_if_other(bool leaves_own) {
-        if (!taken_up_ || taken_up_->leaves_own == leaves_own) { return; }
+    /// What decides a change's lane, as a deal says it.
+    [[nodiscard]] std::string rule() const { return rule_.text(); }
+    /// Whether a deal can be read again as it was dealt.
+    [[nodiscard]] bool is_readable(const Deal& deal) const {
+        return deal.leaves_own == options_.skip_own_changes && deal.by == rule();
+    }
+    /// What can't be is dealt anew, if no lane has handled its part. *Throws* `Error`
+    /// (`invalid_argument`) else.
+    void drop_if_other() {
+        if (!taken_up_ || is_readable(*taken_up_)) { return; }
         if (finished_.empty()) { return taken_up_.reset(); }
-        throw Error{Errc::invalid_argument, "lanes of pipeline " + options_.name +
-                                                " have handled a part of what they were dealt "
-                                                "with another Options::skip_own_changes: run it "
-                                                "once with that one, or rebuild() it"};
+        throw Error{Errc::invalid_argument,
+            "lanes of pipeline " + options_.name +
+                " have handled a part of what they were dealt with another " +
+                (taken_up_->by == rule() ? "Options::skip_own_changes" : "Source::shard") +
+                ": run it once with that one, or rebuild() it"};
     }
 
     /// \name One deal, in this order
@@ -94,9 +102,7 @@ public:
                          : lanes_ * options_.batch_size;
     }
     void add_change(const LogRow& row) {
-        form_.clear();
-        append_key_form(form_, row.key, folds_);
-        BatchWriter<T>& writer = parts_[lane_of(form_, lanes_)]->portion().writer();
+        BatchWriter<T>& writer = parts_[rule_.lane(row.key, folds_, lanes_)]->portion().writer();
         writer.add_change(row);
         full_ =
             full_ || writer.size() >= options_.batch_size || writer.bytes() >= options_.batch_bytes;
@@ -251,7 +257,7 @@ private:
     std::size_t handled_ = 0;
     std::size_t parked_ = 0; // also by lanes that had handled their part before
     std::string why_;
-    std::string form_;
+    LaneRule rule_;
 };
 
 } // namespace aftertouch::detail

@@ -13,14 +13,13 @@
 #include <vector>
 
 #include <aftertouch/backend.hpp>
-#include <aftertouch/batch_writer.hpp>
+#include <aftertouch/capture.hpp>
 #include <aftertouch/checkpoint.hpp>
 #include <aftertouch/detail/deal_in_hand.hpp>
 #include <aftertouch/detail/handler_caller.hpp>
 #include <aftertouch/detail/lane_part.hpp>
 #include <aftertouch/detail/reporter.hpp>
 #include <aftertouch/detail/session_holder.hpp>
-#include <aftertouch/key.hpp>
 #include <aftertouch/options.hpp>
 
 /// \file
@@ -46,9 +45,11 @@ public:
     [[nodiscard]] std::size_t lanes() const noexcept { return lanes_; }
 
     /// Gets ready for a source that was looked at.
-    void prepare(const std::vector<std::size_t>& imaged, const std::vector<KeyFold>& folds,
-        const typename BatchWriter<T>::Filter& filter) {
-        for (Slot& slot : slots_) { slot.deal.prepare(imaged, folds, filter); }
+    void prepare(const S& source, const Capture& capture, const Session& session) {
+        for (Slot& slot : slots_) {
+            slot.deal.prepare(
+                capture.imaged, session.key_folds(), source.filter(), source.lane_rule());
+        }
         ahead_ = false;
     }
     /// What the checkpoint says is dealt already, and the lanes that have handled their part.
@@ -65,7 +66,7 @@ public:
     template <class Reader>
     [[nodiscard]] bool read(
         Session& session, Reader& reader, const Position& from, std::string_view log) {
-        now().deal.drop_if_other(options_.skip_own_changes);
+        now().deal.drop_if_other();
         return read(session, reader, from, log, now());
     }
     /// The same for the deal behind the one in hand, which ends at `from`: in a transaction of its
@@ -156,7 +157,7 @@ private:
         if (!taken_up) { slot.end = reader.end(); }
         slot.facts = taken_up.value_or(Deal{wall_clock().time_since_epoch().count(),
             static_cast<std::int64_t>(slot.deal.lanes()), static_cast<std::int64_t>(slot.passed),
-            slot.end.text(), options_.skip_own_changes});
+            slot.end.text(), options_.skip_own_changes, 1, slot.deal.rule()});
         return slot.passed != 0 || taken_up;
     }
 
@@ -191,8 +192,8 @@ struct NoDealing {
     [[nodiscard]] std::size_t lanes_wanted() const noexcept { return 0; }
     template <class... Arguments>
     void read_ahead(const Arguments&...) const noexcept {}
-    template <class Filter>
-    void prepare(const std::vector<std::size_t>&, const std::vector<KeyFold>&, const Filter&) {}
+    template <class... Arguments>
+    void prepare(const Arguments&...) const noexcept {}
     void take_up(const std::optional<Deal>&, const std::vector<std::size_t>&) {}
     [[nodiscard]] std::optional<Deal> taken_up() const noexcept { return {}; }
     [[nodiscard]] bool has_ahead(const Position&) const noexcept { return false; }

@@ -67,7 +67,7 @@ public:
         }
         log_ = session.event_id({});
         log_.erase(log_.rfind(':'));
-        dealing_.prepare(capture.imaged, session.key_folds(), source_.filter());
+        dealing_.prepare(source_, capture, session);
         return says_so();
     }
 
@@ -133,7 +133,7 @@ private:
         const std::optional<Checkpoint> found = checkpoint_from(stored->text);
         if (!found || !found->deal || found->log != session.log()) { return false; }
         const Deal& deal = *found->deal;
-        if (deal.instances == 1 || deal.leaves_own != options_.skip_own_changes) { return false; }
+        if (deal.instances == 1 || !dealing_.deal().is_readable(deal)) { return false; }
         const std::optional<Position> from = Position::from(found->position);
         letters_.load(session);
         if (!from || letters_.size() != 0) { return false; }

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <random>
@@ -29,6 +30,22 @@ struct Job {
     std::int64_t id = 0;
     std::int64_t worth = 0;
 };
+
+struct Line {
+    std::int64_t tenant = 0;
+    std::int64_t number = 0;
+};
+
+} // namespace
+} // namespace lanes
+
+template <>
+struct aftertouch::EntityTraits<lanes::Line> {
+    static constexpr auto key = at::key<&lanes::Line::tenant, &lanes::Line::number>;
+};
+
+namespace lanes {
+namespace {
 
 using Tx = fixture::Tx;
 
@@ -285,6 +302,69 @@ TEST_CASE("L2: what was dealt with other changes among it isn't taken for what i
         CHECK(drain(without).empty());
         CHECK(handled == 40); // its own, too
     }
+}
+
+TEST_CASE("L2: what was dealt by another shard isn't dealt as it is now") {
+    Shop shop;
+    std::atomic<std::int64_t> refused{0};
+    std::atomic<std::int64_t> handled{0};
+    const auto handler = [&](const at::Batch<Job>& batch, Tx&) {
+        const auto ids = batch.ids();
+        const bool has_it = std::find(ids.begin(), ids.end(), refused) != ids.end();
+        if (has_it || refused < 0) { throw std::runtime_error{"no"}; }
+        handled += static_cast<std::int64_t>(ids.size());
+    };
+    const auto drain = [&](const at::Source<Job>& source) {
+        at::Pipeline pipeline{source, handler, *shop, Shop::options(4)};
+        return error_of([&] { pipeline.drain(); });
+    };
+    const auto hashed = at::source<Job>();
+    const auto sharded = at::source<Job>().shard<&Job::id>();
+    shop.add_jobs(20);
+    SECTION("some lanes have handled theirs") {
+        refused = 7;
+        CHECK(drain(hashed) == "no");
+        refused = 0;
+        CHECK(drain(sharded).find("with another Source::shard") != std::string::npos);
+        CHECK(drain(hashed).empty());
+        CHECK(drain(sharded).empty());
+    }
+    SECTION("none has") {
+        refused = -1;
+        CHECK(drain(hashed) == "no");
+        refused = 0;
+        CHECK(drain(sharded).empty());
+    }
+    CHECK(handled == 20);
+}
+
+TEST_CASE("L2: what has one shard's number is in one lane, in the order of the log") {
+    fixture::Place place{fixture::Kind::server};
+    fixture::Database shop{place.open()};
+    shop.create_table<Line>();
+    std::mutex mutex;
+    std::map<std::int64_t, std::vector<std::int64_t>> seen; // numbers, by tenant
+    at::Options options = Shop::options(4);
+    options.batch_size = 20;
+    at::Pipeline pipeline{at::source<Line>().images().shard<&Line::tenant>(),
+        [&](const at::Batch<Line>& batch, Tx&) {
+            const std::lock_guard lock{mutex};
+            const std::int64_t shard = batch.changes().front().after()->tenant % 4;
+            for (const at::Change<Line>& change : batch.changes()) {
+                CHECK(change.after()->tenant % 4 == shard);
+                seen[change.after()->tenant].push_back(change.after()->number);
+            }
+        },
+        shop, options};
+    pipeline.drain();
+    for (std::int64_t number = 1; number <= 50; ++number) {
+        shop.execute("INSERT INTO line SELECT i, $1 FROM generate_series(0, 6) AS i", number);
+    }
+    pipeline.drain();
+    std::vector<std::int64_t> numbers(50);
+    std::iota(numbers.begin(), numbers.end(), 1);
+    CHECK(seen.size() == 7);
+    for (const auto& [tenant, told] : seen) { CHECK(told == numbers); }
 }
 
 } // namespace lanes

@@ -62,8 +62,8 @@ TEST_CASE("observer: a person is told what needs a person") {
         if (is_warning(moment)) { warnings.insert(moment); }
     }
     CHECK(warnings == std::set<Moment>{Moment::checkpoint_unreadable, Moment::checkpoint_unusable,
-                          Moment::record_parked, Moment::drift_found, Moment::lease_lost,
-                          Moment::pipeline_failed});
+                          Moment::record_parked, Moment::drift_found, Moment::standby_failed,
+                          Moment::lease_lost, Moment::pipeline_failed});
 }
 
 TEST_CASE("observer: a report is one line that holds what is known") {

@@ -182,7 +182,7 @@ public:
     /// Delivers again what was written at `time` or later, by the database's clock.
     void rewind(Timestamp time) { rewind_to(database_.position_before(runner_.capture(), time)); }
 
-    /// Begins no further batch until `resume()`. Triggers go on capturing, a lease is kept.
+    /// Begins no batch until `resume()`. Capture goes on; a lease is kept, and not taken.
     void pause() {
         wishes_.pause(true);
         runner_.wake();

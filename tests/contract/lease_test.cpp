@@ -134,6 +134,41 @@ TEST_CASE("L1: an instance that stands by takes over when the other one stops", 
     CHECK(moments.times(at::Moment::lease_taken) == 1);
 }
 
+TEST_CASE("L1: an instance that is paused leaves the lease to others", "[threads]") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    Diary of_one;
+    Diary of_two;
+    Diary of_three;
+    Pipeline one{at::source<Order>(), of_one.handler(copy_rows), shop, leased(200ms)};
+    Pipeline two{at::source<Order>(), of_two.handler(copy_rows), shop, leased(200ms)};
+    Pipeline three{at::source<Order>(), of_three.handler(copy_rows), shop, leased(200ms)};
+    one.start();
+    two.pause();
+    for (Pipeline* const other : {&two, &three}) {
+        other->start();
+        REQUIRE(comes_true([&] { return other->status().state == at::State::standby; }));
+    }
+    three.pause();
+    std::this_thread::sleep_for(100ms); // more than a look at the lease takes
+    one.stop();
+    std::this_thread::sleep_for(400ms);
+    CHECK(holder(shop).empty());
+    add_order(shop, 1);
+    three.resume();
+    REQUIRE(three.await_idle(20s) == at::Awaited::idle);
+    CHECK(of_two.changes().empty());
+    CHECK(of_three.changes() == Texts{"I1"});
+    three.stop();
+    two.resume();
+    add_order(shop, 2);
+    REQUIRE(two.await_idle(20s) == at::Awaited::idle);
+    CHECK(copies(shop) == orders(shop));
+}
+
 TEST_CASE("L1: a lease that isn't renewed goes to another instance, and the first is fenced") {
     const Kind kind = GENERATE(from_range(fixture::all_kinds()));
     INFO(fixture::name(kind));

@@ -62,7 +62,8 @@ public:
         }
     }
     /// For a lease that another one holds, as `why` says; until then `help()`, which answers
-    /// whether there was something to do, is called whenever there may be, if it is wanted.
+    /// whether there was something to do, is called whenever there may be, if it is wanted. One
+    /// that is paused leaves the lease to others.
     template <class Help>
     void for_lease(const std::string& why, bool helps, Help help) {
         say(State::standby, Moment::standby, why);
@@ -77,6 +78,9 @@ public:
             }
         }
         sleep(until - Clock::now(), asked); // no hint is of a lease
+        while (wishes_.paused() && !wishes_.stopping()) {
+            std::this_thread::sleep_for(Pace::shortest_trouble);
+        }
     }
     /// All of `pause`, unless something was asked of the pipeline since the work began.
     void for_retry(Clock::duration pause) const {

@@ -38,6 +38,8 @@ public:
         ++asked_;
     }
 
+    [[nodiscard]] bool paused() const noexcept { return paused_; }
+
     /// Rises with each of these calls.
     [[nodiscard]] std::uint64_t asked() const noexcept { return asked_; }
 

@@ -117,12 +117,10 @@ private:
 
     Happened open(Cycle& cycle) {
         patience_.forget_verdict();
+        lease_.forget_others();
         if (!waiting_.is_on()) { reporter_.state(State::starting); }
         session_.open(database_, request_, wishes_.stopping());
-        if (session_->bring_up()) {
-            reporter_.tell(
-                Moment::installed, "capture " + capture_.name + " was installed or mended");
-        }
+        if (session_->bring_up()) { reporter_.installed(capture_.name); }
         batch_.prepare(*session_, capture_);
         lease_.take(database_, capture_, wishes_.stopping());
         const bool usable = tracker_.load(*session_);
@@ -183,6 +181,7 @@ private:
         if (batch_.has_taken_up()) {
             session_->roll_back(); // known already
         } else if (batch_.is_dealt()) {
+            lease_.count_instances();
             tracker_.commit(*session_, batch_.claim(tracker_.position(), lease_.instances()));
         }
         return Happened::done;
@@ -205,7 +204,8 @@ private:
     void handle() {
         session_.close_lanes(batch_.lanes());
         session_.open_lanes(batch_.lanes_wanted(), database_, request_, wishes_.stopping());
-        batch_.hand_over(session_, {tracker_.replaying(), tracker_.attempts(), tracker_.version()},
+        batch_.hand_over(session_,
+            {tracker_.replaying(), tracker_.attempts(), tracker_.version(), lease_.instances() > 1},
             patience_, [this] { return session_.aborted(); });
     }
 

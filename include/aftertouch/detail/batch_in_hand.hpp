@@ -145,8 +145,7 @@ public:
         dealt_ = true;
         return ends_at(session, dealing_.end(), true);
     }
-    /// How far the log was read.
-    [[nodiscard]] const Position& end() const noexcept { return reader_.end(); }
+    [[nodiscard]] const Position& end() const noexcept { return reader_.end(); } ///< of the reading
 
     /// What comes next is that the whole table was emptied; nothing was read. *Throws* `Error`
     /// (`handler_failed`) for a handler that has no way to learn of it.
@@ -188,7 +187,7 @@ public:
     [[nodiscard]] std::size_t lanes_wanted() const { return dealt_ ? dealing_.lanes_wanted() : 0; }
     /// The checkpoint that says what is dealt, and among whom; it is written before any lane is.
     [[nodiscard]] Checkpoint claim(const Position& from, std::int64_t instances) {
-        dealing_.share(dealing_.more() ? instances : 1); // the rest isn't worth a claim
+        dealing_.share(dealing_.more() && !portion_.isolation().any() ? instances : 1);
         Checkpoint claimed = next_;
         claimed.position = from.text();
         claimed.deal = dealing_.facts();
@@ -248,8 +247,9 @@ private:
             const auto& letters = portion_.isolation();
             dealing_.hand_over(
                 sessions, caller_,
-                {facts(stand), handing(stand, patience), stand.version, Claim::none, lanes_wanted(),
-                    letters.any(), letters.room(), dealing_.head()},
+                {facts(stand), handing(stand, patience), stand.version,
+                    dealing_.claim(stand.contended), lanes_wanted(), letters.any(), letters.room(),
+                    dealing_.head()},
                 [&]() noexcept { read_ahead(*sessions); }, aborted);
             if (dealing_.deal().wrote_letters()) { look_at_letters(); }
         }

@@ -130,26 +130,26 @@ public:
     void hand_over(SessionHolder<Session>& sessions, HandlerCaller<S, H, B>& caller,
         const Deal& deal, DealHanding<Position> how, Meanwhile meanwhile, Aborted aborted) {
         begin_run(how);
-        const bool shared = deal.instances != 1;
-        how.claim = shared ? Claim::if_free : Claim::none;
         std::vector<std::size_t> open = open_parts();
         bool first = true;
         for (bool any = true; any && !open.empty(); first = false) {
             any = run(open, sessions, caller, deal, how, aborted,
                 [&]() noexcept { return first && !aborted() ? meanwhile() : void(); });
-            any = any || (first && shared);
+            const auto is_others = [&](std::size_t lane) {
+                return parts_[lane]->end() == PartEnd::others;
+            };
+            any = any || std::any_of(open.begin(), open.end(), is_others);
             // What a statement failed on may have been another lane's, which has committed since.
             std::erase_if(open, [&](std::size_t lane) {
-                const bool taken =
-                    how.claim == Claim::if_free && parts_[lane]->end() == PartEnd::others;
-                return !taken && !parts_[lane]->failed_on_anothers();
+                const bool is_taken = how.claim == Claim::if_free && is_others(lane);
+                return !is_taken && !parts_[lane]->failed_on_anothers();
             });
-            if (shared) { how.claim = Claim::awaited; }
+            if (how.claim == Claim::if_free) { how.claim = Claim::awaited; }
         }
         rethrow_worst();
     }
     /// The same for an instance that stands by: those that nobody has in hand, the last ones first.
-    /// Answers one that the handler has failed on by itself; null where there is none.
+    /// Answers one that the handler has failed on, by itself or where none was done; else null.
     template <class Aborted>
     [[nodiscard]] const Part* help(SessionHolder<Session>& sessions, HandlerCaller<S, H, B>& caller,
         const Deal& deal, const DealHanding<Position>& how, Aborted aborted) {
@@ -157,12 +157,14 @@ public:
         handled_ = 0;
         std::vector<std::size_t> open = open_parts();
         std::reverse(open.begin(), open.end());
-        static_cast<void>(run(open, sessions, caller, deal, how, aborted, []() noexcept {}));
+        const bool any = run(open, sessions, caller, deal, how, aborted, []() noexcept {});
+        const Part* failed = nullptr;
         for (const std::size_t lane : open) {
             const Part& part = *parts_[lane];
-            if (part.weight() > 1 && !part.failed_on_anothers()) { return &part; }
+            if (part.is_to_blame()) { return &part; }
+            if (part.end() == PartEnd::failed) { failed = &part; }
         }
-        return nullptr;
+        return any || in_common_.over ? nullptr : failed;
     }
     /// The lanes that have something, and haven't handled it yet.
     [[nodiscard]] std::vector<std::size_t> open_parts() const {

@@ -20,6 +20,7 @@
 #include <aftertouch/detail/lane_part.hpp>
 #include <aftertouch/detail/reporter.hpp>
 #include <aftertouch/detail/session_holder.hpp>
+#include <aftertouch/lane.hpp>
 #include <aftertouch/options.hpp>
 
 /// \file
@@ -110,6 +111,10 @@ public:
     [[nodiscard]] const Deal& facts() const noexcept { return now().facts; }
     /// Offers it to so many instances, this one among them.
     void share(std::int64_t instances) noexcept { now().facts.instances = instances; }
+    /// How parts are made sure of, where other instances may have some in hand.
+    [[nodiscard]] Claim claim(bool contended) const noexcept {
+        return contended || facts().instances != 1 ? Claim::if_free : Claim::none;
+    }
     /// How many lanes work at once here: as many as there are, or this instance's share.
     [[nodiscard]] std::size_t lanes_wanted() const {
         const std::int64_t instances = facts().instances;

@@ -60,15 +60,14 @@ public:
     /// nothing to share. Answers whether it does. *Requires* a session that was brought up.
     bool offer(std::size_t lanes, Session& session, const Capture& capture) {
         dealing_.set_lanes(lanes);
+        sessions_.close_lanes(lanes);
         rests_ = false;
-        if (lanes == 1) {
-            lease_.step_back();
-            return false;
-        }
+        if (lanes == 1 || differs_) { lease_.step_back(); }
+        if (lanes == 1) { return false; }
         log_ = session.event_id({});
         log_.erase(log_.rfind(':'));
         dealing_.prepare(source_, capture, session);
-        return says_so();
+        return differs_ || says_so();
     }
 
     /// Takes parts of what is dealt now; answers whether there was anything.
@@ -107,13 +106,13 @@ private:
         const auto* const failed = dealing_.deal().help(sessions_, caller_, dealing_.facts(),
             {{event_id, generation_, 0, dealing_.end() < replay_until_}, {options_.retry, false},
                 version_, Claim::if_free, dealing_.lanes_wanted(), false, 0, dealing_.head()},
-            [this] { return sessions_.aborted(); });
+            [&] { return stopping || sessions_.aborted(); });
         const auto handled = static_cast<std::int64_t>(dealing_.deal().handled());
         if (handled != 0) {
             reporter_.batch({event_id, handled, 0, Clock::now() - began}, RebuildCursor{});
         }
-        if (failed != nullptr && !sessions_.aborted()) {
-            rest(failed->weight() > 2, sentence_of(failed->error()));
+        if (failed != nullptr && !stopping && !sessions_.aborted()) {
+            rest(failed->is_to_blame() && failed->weight() > 2, sentence_of(failed->error()));
         }
         return handled != 0;
     }
@@ -133,7 +132,9 @@ private:
         const std::optional<Checkpoint> found = checkpoint_from(stored->text);
         if (!found || !found->deal || found->log != session.log()) { return false; }
         const Deal& deal = *found->deal;
-        if (deal.instances == 1 || !dealing_.deal().is_readable(deal)) { return false; }
+        differs_ = !dealing_.deal().is_readable(deal);
+        if (differs_) { lease_.step_back(); }
+        if (differs_ || deal.instances == 1) { return false; }
         const std::optional<Position> from = Position::from(found->position);
         letters_.load(session);
         if (!from || letters_.size() != 0) { return false; }
@@ -172,6 +173,7 @@ private:
     std::int64_t version_ = 0;             // of the checkpoint that was looked at last
     std::int64_t generation_ = 0;
     bool rests_ = false;   // its handler has failed
+    bool differs_ = false; // the holder deals as it can't read it
     bool refused_ = false; // the database doesn't let it, and that was told
 };
 

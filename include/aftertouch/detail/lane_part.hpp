@@ -141,6 +141,11 @@ public:
         } catch (...) { return 4; }
     }
 
+    /// Whether it failed by its handler, and by nobody else.
+    [[nodiscard]] bool is_to_blame() const noexcept {
+        return weight() > 1 && !failed_on_anothers();
+    }
+
 private:
     void note(Excuse excuse) noexcept {
         end_ = PartEnd::failed;

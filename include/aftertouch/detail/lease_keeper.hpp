@@ -56,8 +56,9 @@ public:
     [[nodiscard]] LeaseRequest request(const Capture& capture) const {
         return {options_.name, capture, holder_, options_.lease};
     }
-    /// Whether the last `take` has found that another one holds it; asked once.
-    [[nodiscard]] bool was_others() noexcept { return std::exchange(is_others_, false); }
+    /// Whether the last `take` has found that another one holds it.
+    [[nodiscard]] bool was_others() const noexcept { return is_others_; }
+    void forget_others() noexcept { is_others_ = false; }
 
     /// Takes the lease, or makes sure of it. *Throws* `Error` (`busy`) while another one holds it.
     void take(B& database, const Capture& capture, const std::atomic<bool>& stopping) {
@@ -123,15 +124,15 @@ public:
         }
         const bool held = held_.exchange(false);
         if (held || offers_) {
+            step_back_in_turn();
             try {
-                step_back_in_turn();
                 if (held) { lease_->give_back(); }
             } catch (...) {
                 // Then it ends by itself.
             }
         }
         lease_.reset();
-        lost_ = false;
+        lost_ = is_others_ = false;
         board_.update([](Status& status) { status.lease_holder.clear(); });
     }
 
@@ -149,15 +150,13 @@ public:
         }
         start_renewals();
     }
-    void step_back() {
+    void step_back() noexcept {
         const std::lock_guard turn{turn_};
         step_back_in_turn();
     }
     /// As the holder: how many instances lanes are shared among, as the last renewal has found.
-    [[nodiscard]] std::int64_t instances() noexcept {
-        counts_ = true;
-        return 1 + standbys_;
-    }
+    [[nodiscard]] std::int64_t instances() const noexcept { return 1 + standbys_; }
+    void count_instances() noexcept { counts_ = true; } ///< from the next renewal on
     /// @}
 
 private:
@@ -179,9 +178,13 @@ private:
         return answer;
     }
 
-    void step_back_in_turn() {
+    void step_back_in_turn() noexcept {
         if (!offers_.exchange(false)) { return; }
-        if constexpr (shares_lanes) { lease_->step_back(); }
+        try {
+            if constexpr (shares_lanes) { lease_->step_back(); }
+        } catch (...) {
+            // Then the holder counts on it for as long as a lease lasts.
+        }
     }
 
     void start_renewals() {

@@ -23,6 +23,7 @@ struct BatchStand {
     bool replay = false;
     std::int64_t attempts = 0;
     std::int64_t version = 0;
+    bool contended = false; ///< other instances may have what lanes were dealt in hand
 };
 
 /// How a portion is handed over.

@@ -51,6 +51,10 @@ public:
         tell(Report{.moment = moment, .pipeline = options_.name, .message = message});
     }
 
+    void installed(const std::string& capture) const {
+        tell(Moment::installed, "capture " + capture + " was installed or mended");
+    }
+
     void state(State state) const noexcept { board_.set_state(state); }
     [[nodiscard]] bool is_rebuilding() const noexcept {
         return board_.state() == State::rebuilding;

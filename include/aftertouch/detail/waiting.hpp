@@ -70,14 +70,15 @@ public:
         const Pace::Delay step = std::max<Pace::Delay>(options_.lease / 8, Pace::shortest_trouble);
         const auto until = Clock::now() + std::min(step, Pace::longest_trouble);
         const std::uint64_t asked = wishes_.asked();
-        while (helps && wishes_.asked() == asked && Clock::now() < until) {
+        const auto wanted = [this] { return !wishes_.stopping() && !wishes_.paused(); };
+        while (helps && wanted() && wishes_.asked() == asked && Clock::now() < until) {
             if (help()) {
                 pace_.hurry();
             } else {
                 for_news();
             }
         }
-        sleep(until - Clock::now(), asked); // no hint is of a lease
+        if (wanted()) { sleep(until - Clock::now(), asked); } // no hint is of a lease
         while (wishes_.paused() && !wishes_.stopping()) {
             std::this_thread::sleep_for(Pace::shortest_trouble);
         }

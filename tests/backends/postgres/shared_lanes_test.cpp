@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -200,6 +201,35 @@ TEST_CASE("L2: instances share the lanes evenly, all of them at the same time", 
     CHECK(shop.number("SELECT count(*) FROM aftertouch.standby") == 0);
 }
 
+TEST_CASE("L2: a part is one instance's at a time", "[threads]") {
+    Shop shop;
+    Instance one{shop.place(), "one", 4};
+    Instance two{shop.place(), "two", 4};
+    Instance three{shop.place(), "three", 4};
+    shop.start({&one, &two, &three});
+    std::mutex mutex;
+    std::set<std::int64_t> in_hand;
+    std::atomic<std::int64_t> met{0};
+    for (Instance* const instance : {&one, &two, &three}) {
+        instance->set_work([&](const at::Batch<Job>& batch, Tx&) {
+            const auto ids = batch.ids();
+            {
+                const std::lock_guard lock{mutex};
+                for (const std::int64_t id : ids) { met += in_hand.insert(id).second ? 0 : 1; }
+            }
+            std::this_thread::sleep_for(5ms);
+            const std::lock_guard lock{mutex};
+            for (const std::int64_t id : ids) { in_hand.erase(id); }
+        });
+    }
+    for (int i = 0; i < 5; ++i) {
+        shop.add_jobs();
+        REQUIRE(one->await_idle(20s) == at::Awaited::idle);
+    }
+    CHECK(met == 0);
+    CHECK(shop.is_right());
+}
+
 TEST_CASE("L2: what fails with one that stands by is left to the holder", "[threads]") {
     Shop shop;
     Instance one{shop.place(), "one", 4};
@@ -334,6 +364,117 @@ TEST_CASE("L2: one that stood by goes on with what the holder's lanes left", "[t
     CHECK(shop.is_right());
 }
 
+TEST_CASE(
+    "L2: a unique value that moves from one instance's part to another's passes", "[threads]") {
+    Shop shop;
+    Instance one{shop.place(), "one", 4};
+    Instance two{shop.place(), "two", 4};
+    shop.start({&one, &two});
+    shop->execute("CREATE TABLE label (text text UNIQUE); INSERT INTO label VALUES ('a')");
+    contract::Latch taken;
+    std::mutex mutex;
+    std::int64_t giver = 0; // the first jobs of the parts that give the value up, and take it
+    std::int64_t taker = 0;
+    const auto is_first = [&](std::int64_t& whose, const at::Batch<Job>& batch) {
+        const std::lock_guard lock{mutex};
+        if (whose == 0) { whose = batch.ids().front(); }
+        return whose == batch.ids().front();
+    };
+    two.set_work([&](const at::Batch<Job>& batch, Tx& tx) {
+        if (!is_first(giver, batch)) { return; }
+        taken.open();
+        std::this_thread::sleep_for(300ms); // the other one meets it meanwhile
+        tx.execute("DELETE FROM label");
+    });
+    one.set_work([&](const at::Batch<Job>& batch, Tx& tx) {
+        std::this_thread::sleep_for(20ms);
+        if (taken.wait_for(0ms) && is_first(taker, batch)) {
+            tx.execute("INSERT INTO label VALUES ('a')");
+        }
+    });
+    REQUIRE(comes_true([&] {
+        shop.add_jobs();
+        REQUIRE(one->await_idle(20s) == at::Awaited::idle);
+        return taken.wait_for(0ms);
+    }));
+    CHECK(one->errors().empty());
+    CHECK(two->errors().empty());
+    CHECK(shop.is_right());
+}
+
+TEST_CASE("L2: an instance that stood by once, and can't open now, waits for the database") {
+    Shop shop;
+    Instance one{shop.place(), "one", 4};
+    Instance two{shop.place(), "two", 4};
+    one->start();
+    REQUIRE(comes_true([&] { return one->status().state == at::State::following; }));
+    CHECK_THROWS_AS(two->run_once(), at::Error); // the lease is another one's
+    two->stop();
+    fixture::Database other{shop.place().open()};
+    other.execute("BEGIN; LOCK TABLE aftertouch.capture IN ACCESS EXCLUSIVE MODE");
+    std::thread starting{[&] { two->start(); }};
+    std::this_thread::sleep_for(100ms);
+    other.execute("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE "
+                  "application_name = 'two' AND state = 'active'");
+    std::this_thread::sleep_for(100ms);
+    other.execute("ROLLBACK");
+    starting.join();
+    CHECK(comes_true([&] { return two->status().state == at::State::standby; }));
+}
+
+TEST_CASE("L2: an instance that can't say that it takes part no more takes over all the same",
+    "[threads]") {
+    Shop shop;
+    Instance one{shop.place(), "one", 4};
+    Instance two{shop.place(), "two", 4};
+    shop.start({&one, &two});
+    shop->execute("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE "
+                  "insufficient_privilege; END'; CREATE TRIGGER refuse BEFORE DELETE ON "
+                  "aftertouch.standby FOR EACH ROW EXECUTE FUNCTION refuse()");
+    one->stop();
+    shop.add_jobs();
+    REQUIRE(two->await_idle(20s) == at::Awaited::idle);
+    CHECK(two->status().state == at::State::following);
+    CHECK(two->errors().empty());
+    CHECK(shop.is_right());
+}
+
+TEST_CASE("L2: an instance that takes part no more closes its lanes' connections", "[threads]") {
+    Shop shop;
+    Instance one{shop.place(), "one", 4};
+    Instance two{shop.place(), "two", 4};
+    shop.start({&one, &two});
+    const auto connections = [&] {
+        return shop.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'two'");
+    };
+    CHECK(connections() > 3);
+    two->lanes(1);
+    CHECK(comes_true([&] { return connections() == 3; })); // the database's, its own, the lease's
+    CHECK(comes_true([&] { return shop.standbys() == 0; }));
+}
+
+TEST_CASE("L2: an instance that can't read what the holder deals isn't counted on", "[threads]") {
+    Shop shop;
+    at::Options without_own;
+    without_own.skip_own_changes = true;
+    Instance one{shop.place(), "one", 4};
+    Instance two{shop.place(), "two", 4, without_own};
+    for (Instance* const instance : {&one, &two}) {
+        (*instance)->start();
+        REQUIRE(comes_true([&] { return (*instance)->status().state != at::State::starting; }));
+    }
+    REQUIRE(comes_true([&] {
+        shop.add_jobs();
+        REQUIRE(one->await_idle(20s) == at::Awaited::idle);
+        return shop.standbys() == 0;
+    }));
+    CHECK(two.calls() == 0);
+    one->stop(); // its own deals it can read
+    shop.add_jobs();
+    REQUIRE(two->await_idle(20s) == at::Awaited::idle);
+    CHECK(shop.is_right());
+}
+
 TEST_CASE("L2, F3: while there are dead letters the holder works alone", "[threads]") {
     Shop shop;
     at::Options options;
@@ -356,12 +497,21 @@ TEST_CASE("L2, F3: while there are dead letters the holder works alone", "[threa
     REQUIRE(one->await_idle(20s) == at::Awaited::idle);
     CHECK(one->dead_letters().size() == 1);
     REQUIRE(comes_true([&] { return shop.standbys() == 1; }));
+    std::this_thread::sleep_for(300ms); // until the holder has counted it
     const std::int64_t before = two.calls();
+    std::atomic<std::int64_t> shared{0};
+    one.set_work([&](const at::Batch<Job>&, Tx& tx) {
+        shared += tx.query(at::type<std::int64_t>, "SELECT count(*) FROM aftertouch.checkpoint "
+                                                   "WHERE checkpoint LIKE '%/4x2/%'")
+                      .front();
+    });
     for (int i = 0; i < 10; ++i) {
         shop.add_jobs();
-        REQUIRE(one->await_idle(20s) == at::Awaited::idle);
+        REQUIRE(one->await_idle(90s) == at::Awaited::idle);
     }
     CHECK(two.calls() == before);
+    CHECK(shared == 0); // else it would work with its share
+    one.set_work([](const at::Batch<Job>&, Tx&) { std::this_thread::sleep_for(10ms); });
     poison = 0;
     CHECK(one->release() == 1);
     REQUIRE(comes_true([&] {

@@ -122,6 +122,8 @@ TEST_CASE("L1: an instance that stands by takes over when the other one stops", 
     REQUIRE(one.await_idle(20s) == at::Awaited::idle);
     std::this_thread::sleep_for(600ms); // several times the lease: it is renewed
     CHECK(two.status().state == at::State::standby);
+    CHECK(!two.status().position.empty()); // the holder's, as it is committed
+    CHECK(two.status().lag.has_value());
     one.stop();
     add_order(shop, 2);
     REQUIRE(two.await_idle(20s) == at::Awaited::idle);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <string>
 #include <system_error>
@@ -16,6 +17,7 @@
 
 #include <aftertouch/backend.hpp>
 #include <aftertouch/capture.hpp>
+#include <aftertouch/checkpoint.hpp>
 #include <aftertouch/detail/board.hpp>
 #include <aftertouch/detail/reporter.hpp>
 #include <aftertouch/detail/session_holder.hpp>
@@ -81,8 +83,11 @@ public:
                     ": what was in hand isn't committed");
         }
         is_others_ = !answer.held;
-        board_.update(
-            [&](Status& status) { status.lease_holder = answer.held ? holder_ : answer.holder; });
+        const std::string place = answer.held ? std::string{} : committed_place();
+        board_.update([&](Status& status) {
+            status.lease_holder = answer.held ? holder_ : answer.holder;
+            if (!answer.held) { status.position = place; }
+        });
         if (!answer.held) {
             throw Error{Errc::busy, "pipeline " + options_.name + " is run by " + answer.holder +
                                         ", whose lease ends at " + answer.until +
@@ -163,6 +168,14 @@ private:
     static constexpr bool shares_lanes = BackendLaneLease<typename B::Lease>;
 
     [[nodiscard]] bool is_wanted() const noexcept { return options_.lease.count() > 0; }
+
+    // Where the holder stands.
+    [[nodiscard]] std::string committed_place() {
+        const std::optional<StoredCheckpoint> stored = session_->load();
+        const auto checkpoint = stored ? checkpoint_from(stored->text) : std::nullopt;
+        return checkpoint && checkpoint->log == session_->log() ? checkpoint->position
+                                                                : std::string{};
+    }
 
     // In the caller's turn.
     [[nodiscard]] LeaseAnswer ask(

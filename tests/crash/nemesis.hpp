@@ -88,7 +88,7 @@ private:
     // Longer than the lease, at times.
     void dawdle() { std::this_thread::sleep_for(std::chrono::milliseconds{20 + draw() % 381}); }
     std::uint64_t draw() {
-        const std::lock_guard lock{mutex_};
+        const std::lock_guard lock{*mutex_};
         return random_();
     }
 
@@ -100,7 +100,7 @@ private:
     }
 
     Words words_;
-    std::mutex mutex_;
+    std::unique_ptr<std::mutex> mutex_ = std::make_unique<std::mutex>(); // it is moved
     std::mt19937_64 random_;
 };
 

@@ -1,6 +1,10 @@
 // A handler that throws stops its pipeline in front of the batch: nothing is lost, nothing is half
-// done. Run with: examples/run 05_when_a_handler_fails Expect: one report of the failure, an
-// untouched target, and after the repair the same changes again.
+// done.
+//
+// Run with: examples/run 05_when_a_handler_fails
+//
+// Expect: one report of the failure, an untouched target, and after the repair the same changes
+// again.
 //
 // expect: reported: pipeline\.failed pipeline=labels event=[0-9a-f]+:3 : product 2 has no price
 // expect: await_idle says: stopped

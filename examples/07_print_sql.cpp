@@ -1,7 +1,9 @@
 // The scripts that a database administrator runs where a program may not create triggers itself.
+//
 // Run with: examples/run 07_print_sql install shop.db | sqlite3 -bail shop.db (or status, or
-// remove) Expect: SQL with its reasons in comments; without a database all three scripts, for a
-// sample.
+// remove)
+//
+// Expect: SQL with its reasons in comments; without a database all three scripts, for a sample.
 //
 // expect: CREATE TABLE "aftertouch_log"
 // expect: CREATE TRIGGER "aftertouch_sale_images_insert"

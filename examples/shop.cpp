@@ -1,6 +1,10 @@
 // A shop that another process fills, the sqlite3 shell; a program keeps totals and a full text
-// index of it. Run with: examples/run (or, with fewer orders: examples/run shop 20000) Expect: the
-// program is killed twice and goes on; what it derived equals a computation from scratch.
+// index of it.
+//
+// Run with: examples/run (or, with fewer orders: examples/run shop 20000)
+//
+// Expect: the program is killed twice and goes on; what it derived equals a computation from
+// scratch.
 //
 // expect: 1\. The sqlite3 shell makes a shop
 // expect: Killed while it rebuilds

@@ -161,7 +161,7 @@ public:
     }
 
     /// Hands every record of the source over again, then follows the log. Now if it runs, else at
-    /// the next start.
+    /// the next start; where it stands by, when it has the lease.
     ///
     /// A handler that neither clears its target (`rebuild_started`) nor sweeps it
     /// (`rebuild_finished`) is told of all changes meanwhile, so that deletions reach it; it must
@@ -172,7 +172,7 @@ public:
     }
 
     /// Delivers again what is in the log behind `event_id` (of a batch, an error or a status of
-    /// this database). Now if it runs, else at the next start.
+    /// this database). Now if it runs, else at the next start; where it stands by, with the lease.
     ///
     /// A handler that adds differences counts them twice: `rebuild()` it. *Throws* `Error`
     /// (`invalid_argument`) for a place that the log hasn't, and while a rebuild runs.

@@ -68,8 +68,9 @@ struct Failure {
 struct Status {
     std::string name;
     State state = State::stopped;
-    std::string position;     ///< the checkpoint's; the backend's own text
-    std::optional<Lag> lag{}; ///< missing while the database can't be asked
+    std::string position;     ///< the checkpoint's; the backend's own text. As this instance has
+                              ///< seen it last: while it stands by, the holder's
+    std::optional<Lag> lag{}; ///< behind that; missing while the database can't be asked
     std::optional<Progress> rebuild{};
     std::int64_t attempts = 0; ///< how often the batch that comes next has failed
     std::int64_t batches = 0;  ///< committed since this object was made; in lanes, what was dealt

@@ -84,7 +84,7 @@ TEST_CASE("L1: while one instance holds the lease another one hands over nothing
     } catch (const at::Error& error) {
         CHECK(error.code() == at::Errc::busy);
         CHECK_THAT(error.what(), Catch::Contains("pipeline copy is run by one ") &&
-                                     Catch::Contains(": one instance runs it at a time"));
+                                     Catch::Contains(": one instance has it at a time"));
     }
     CHECK(of_two.calls().empty());
     CHECK(two.status().lease_holder == one.status().lease_holder);
@@ -150,12 +150,13 @@ TEST_CASE("L1: an instance that is paused leaves the lease to others", "[threads
     Pipeline three{at::source<Order>(), of_three.handler(copy_rows), shop, leased(200ms)};
     one.start();
     two.pause();
-    for (Pipeline* const other : {&two, &three}) {
-        other->start();
-        REQUIRE(comes_true([&] { return other->status().state == at::State::standby; }));
-    }
+    three.start();
+    REQUIRE(comes_true([&] { return three.status().state == at::State::standby; }));
     three.pause();
-    std::this_thread::sleep_for(100ms); // more than a look at the lease takes
+    two.start();
+    for (Pipeline* const other : {&two, &three}) {
+        REQUIRE(comes_true([&] { return other->status().state == at::State::paused; }));
+    }
     one.stop();
     std::this_thread::sleep_for(400ms);
     CHECK(holder(shop).empty());

@@ -112,16 +112,17 @@ private:
             reporter_.batch({event_id, handled, 0, Clock::now() - began}, RebuildCursor{});
         }
         if (failed != nullptr && !stopping && !sessions_.aborted()) {
-            rest(failed->is_to_blame() && failed->weight() > 2, sentence_of(failed->error()));
+            const bool is_real = failed->is_to_blame() && failed->weight() > 2;
+            rest(is_real, sentence_of(failed->error()), event_id);
         }
         return handled != 0;
     }
 
     // Until it looks for the lease again.
-    void rest(bool is_real, const std::string& why) {
+    void rest(bool is_real, const std::string& why, const std::string& event_id = {}) {
         rests_ = true;
         reporter_.tell(is_real ? Moment::standby_failed : Moment::batch_undone,
-            "the part is left to the instance that has the lease: " + why);
+            "the part is left to the instance that has the lease: " + why, event_id);
         lease_.step_back();
     }
 

@@ -91,7 +91,7 @@ public:
         if (!answer.held) {
             throw Error{Errc::busy, "pipeline " + options_.name + " is run by " + answer.holder +
                                         ", whose lease ends at " + answer.until +
-                                        " unless it is renewed: one instance runs it at a time"};
+                                        " unless it is renewed: one instance has it at a time"};
         }
         if (!had || lost) { reporter_.tell(Moment::lease_taken, "as " + holder_); }
         start_renewals();

@@ -47,8 +47,9 @@ public:
 
     [[nodiscard]] const std::string& name() const noexcept { return options_.name; }
 
-    void tell(Moment moment, std::string_view message = {}) const {
-        tell(Report{.moment = moment, .pipeline = options_.name, .message = message});
+    void tell(Moment moment, std::string_view message = {}, std::string_view event_id = {}) const {
+        tell(Report{
+            .moment = moment, .pipeline = options_.name, .event_id = event_id, .message = message});
     }
 
     void installed(const std::string& capture) const {

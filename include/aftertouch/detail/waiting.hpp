@@ -80,6 +80,7 @@ public:
         }
         if (wanted()) { sleep(until - Clock::now(), asked); } // no hint is of a lease
         while (wishes_.paused() && !wishes_.stopping()) {
+            reporter_.state(State::paused);
             std::this_thread::sleep_for(Pace::shortest_trouble);
         }
     }

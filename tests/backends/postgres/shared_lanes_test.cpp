@@ -290,7 +290,8 @@ TEST_CASE("L2: an instance that has one lane, or is paused, only stands by", "[t
         instance->set_work([](const at::Batch<Job>&, Tx&) { std::this_thread::sleep_for(10ms); });
         REQUIRE(comes_true([&] {
             const at::State state = (*instance)->status().state;
-            return state == at::State::following || state == at::State::standby;
+            return state == at::State::following || state == at::State::standby ||
+                   state == at::State::paused;
         }));
     }
     for (int i = 0; i < 20; ++i) {

@@ -58,6 +58,7 @@ public:
     void take_up(std::optional<Deal> deal, std::vector<std::size_t> finished) {
         taken_up_ = std::move(deal);
         finished_ = std::move(finished);
+        if (!taken_up_) { count_anew(); }
     }
     [[nodiscard]] const std::optional<Deal>& taken_up() const noexcept { return taken_up_; }
     /// What decides a change's lane, as a deal says it.
@@ -92,8 +93,7 @@ public:
         for (const auto& part : parts_) { part->clear(log); }
         if (!taken_up_) {
             finished_.clear();
-            handled_ = parked_ = 0;
-            why_.clear();
+            count_anew();
         }
         wrote_letters_ = false;
         full_ = false;
@@ -154,7 +154,7 @@ public:
     [[nodiscard]] const Part* help(SessionHolder<Session>& sessions, HandlerCaller<S, H, B>& caller,
         const Deal& deal, const DealHanding<Position>& how, Aborted aborted) {
         begin_run(how);
-        handled_ = 0;
+        count_anew();
         std::vector<std::size_t> open = open_parts();
         std::reverse(open.begin(), open.end());
         const bool any = run(open, sessions, caller, deal, how, aborted, []() noexcept {});
@@ -197,6 +197,10 @@ public:
     [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
 private:
+    void count_anew() noexcept {
+        handled_ = parked_ = 0;
+        why_.clear();
+    }
     void begin_run(const DealHanding<Position>& how) noexcept {
         in_common_.room = how.room;
         in_common_.over = false;

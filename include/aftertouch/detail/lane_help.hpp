@@ -62,6 +62,7 @@ public:
         dealing_.set_lanes(lanes);
         sessions_.close_lanes(lanes);
         rests_ = false;
+        version_ = 0; // the holder may have failed on parts since the last look
         if (lanes == 1 || differs_) { lease_.step_back(); }
         if (lanes == 1) { return false; }
         log_ = session.event_id({});

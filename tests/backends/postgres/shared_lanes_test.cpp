@@ -250,6 +250,30 @@ TEST_CASE("L2: what fails with one that stands by is left to the holder", "[thre
     CHECK(shop.is_right());
 }
 
+TEST_CASE("L2: what the holder can't handle for now goes to one that stands by", "[threads]") {
+    Shop shop;
+    Instance one{shop.place(), "one", 4};
+    Instance two{shop.place(), "two", 4};
+    shop.start({&one, &two});
+    two.set_work([](const at::Batch<Job>&, Tx&) { std::this_thread::sleep_for(5ms); });
+    std::atomic<bool> broken{false};
+    one.set_work([&](const at::Batch<Job>&, Tx&) {
+        std::this_thread::sleep_for(20ms);
+        if (broken) { throw at::Transient{"not now"}; }
+    });
+    std::this_thread::sleep_for(300ms); // until the holder has counted it
+    const std::int64_t before = shop.number("SELECT count(*) FROM handled");
+    shop.add_jobs(2000);
+    REQUIRE(comes_true([&] { return shop.number("SELECT count(*) FROM handled") > before + 400; }));
+    broken = true;
+    CHECK(comes_true( // but for the last ones, which aren't shared
+        [&] { return shop.number("SELECT count(*) FROM handled") > before + 1900; }));
+    CHECK(one->status().state != at::State::failed);
+    broken = false;
+    REQUIRE(one->await_idle(20s) == at::Awaited::idle);
+    CHECK(shop.is_right());
+}
+
 TEST_CASE("L2: a part whose instance is cut off is the holder's", "[threads]") {
     Shop shop;
     Instance one{shop.place(), "one", 4};

@@ -32,6 +32,11 @@ struct Job {
     std::int64_t worth = 0;
 };
 
+/// Long enough for a machine that is slow and busy: who holds it here keeps it.
+constexpr std::chrono::milliseconds lease = 2s;
+/// Then the holder has counted who stands by.
+constexpr std::chrono::milliseconds until_counted = lease / 4 + 300ms;
+
 using Tx = fixture::Tx;
 using Work = std::function<void(const at::Batch<Job>&, Tx&)>;
 
@@ -82,7 +87,7 @@ private:
         more.begin = at::Begin::now;
         more.batch_size = 10; // what has more behind it is shared
         more.lanes = lanes;
-        more.lease = 300ms;
+        more.lease = lease;
         more.instance = name_;
         more.observer = [this](const at::Report& report) {
             const std::lock_guard lock{mutex_};
@@ -177,7 +182,7 @@ TEST_CASE("L2: instances share the lanes evenly, all of them at the same time", 
     Instance three{shop.place(), "three", 6};
     shop.start({&one, &two, &three});
     CHECK(shop.standbys() == 2);
-    std::this_thread::sleep_for(300ms); // until the holder has counted both
+    std::this_thread::sleep_for(until_counted);
     std::map<std::string, int> there;
     int all = 0;
     std::mutex mutex;
@@ -261,13 +266,13 @@ TEST_CASE("L2: what the holder can't handle for now goes to one that stands by",
         std::this_thread::sleep_for(20ms);
         if (broken) { throw at::Transient{"not now"}; }
     });
-    std::this_thread::sleep_for(300ms); // until the holder has counted it
+    std::this_thread::sleep_for(until_counted);
     const std::int64_t before = shop.number("SELECT count(*) FROM handled");
-    shop.add_jobs(2000);
-    REQUIRE(comes_true([&] { return shop.number("SELECT count(*) FROM handled") > before + 400; }));
+    shop.add_jobs(600);
+    REQUIRE(comes_true([&] { return shop.number("SELECT count(*) FROM handled") > before + 100; }));
     broken = true;
     CHECK(comes_true( // but for the last ones, which aren't shared
-        [&] { return shop.number("SELECT count(*) FROM handled") > before + 1900; }));
+        [&] { return shop.number("SELECT count(*) FROM handled") > before + 500; }));
     CHECK(one->status().state != at::State::failed);
     broken = false;
     REQUIRE(one->await_idle(20s) == at::Awaited::idle);
@@ -522,7 +527,7 @@ TEST_CASE("L2, F3: while there are dead letters the holder works alone", "[threa
     REQUIRE(one->await_idle(20s) == at::Awaited::idle);
     CHECK(one->dead_letters().size() == 1);
     REQUIRE(comes_true([&] { return shop.standbys() == 1; }));
-    std::this_thread::sleep_for(300ms); // until the holder has counted it
+    std::this_thread::sleep_for(until_counted);
     const std::int64_t before = two.calls();
     std::atomic<std::int64_t> shared{0};
     one.set_work([&](const at::Batch<Job>&, Tx& tx) {

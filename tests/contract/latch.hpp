@@ -5,9 +5,10 @@
 #include <condition_variable>
 #include <mutex>
 #include <stdexcept>
+#include <thread>
 
 /// \file
-/// Lets a test wait for a handler, and a handler for a test.
+/// Lets a test wait for a handler or something else, and a handler for a test.
 
 namespace contract {
 
@@ -38,5 +39,16 @@ private:
     std::condition_variable changed_;
     bool open_ = false;
 };
+
+/// Whether it comes true before long.
+template <class Condition>
+[[nodiscard]] bool comes_true(Condition condition) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds{20};
+    while (std::chrono::steady_clock::now() < until) {
+        if (condition()) { return true; }
+        std::this_thread::sleep_for(std::chrono::milliseconds{2});
+    }
+    return false;
+}
 
 } // namespace contract

@@ -54,15 +54,6 @@ bool is_refused(Pipeline& pipeline) {
     return false;
 }
 
-template <class Condition>
-bool comes_true(Condition condition) {
-    for (const auto until = std::chrono::steady_clock::now() + 20s;
-        std::chrono::steady_clock::now() < until; std::this_thread::sleep_for(2ms)) {
-        if (condition()) { return true; }
-    }
-    return false;
-}
-
 } // namespace
 
 TEST_CASE("L1: while one instance holds the lease another one hands over nothing, and says who") {

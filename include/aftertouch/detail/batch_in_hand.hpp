@@ -52,8 +52,7 @@ public:
 
     /// Gets ready for a session that has been brought up.
     void prepare(Session& session, const Capture& capture) {
-        log_ = session.event_id({});
-        log_.erase(log_.rfind(':')); // an event id is the log's name and a position
+        log_ = log_name(session);
         portion_.writer().prepare(
             capture.imaged, session.key_folds(),
             [&session](
@@ -257,11 +256,11 @@ private:
     void read_ahead(Session& session) noexcept {
         if (!leaves_more() || lanes() == 1 || portion_.isolation().any()) { return; }
         const HandlerScope scope = caller_.scope();
-        dealing_.read_ahead(session, reader_, next_.position, log_);
+        dealing_.read_ahead(session, reader_, next_.position);
     }
     [[nodiscard]] bool read_deal(Session& session, const Position& from) {
         const HandlerScope scope = caller_.scope();
-        const bool any = dealing_.read(session, reader_, from, log_);
+        const bool any = dealing_.read(session, reader_, from);
         dealt_ = has_taken_up() || dealing_.deal().size() != 0;
         return ends_at(session, dealing_.end(), any);
     }

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,6 +27,14 @@
 /// next (L3).
 
 namespace aftertouch::detail {
+
+/// The log's name, as event ids begin with it.
+template <class Session>
+[[nodiscard]] std::string log_name(const Session& session) {
+    std::string name = session.event_id({});
+    name.erase(name.rfind(':'));
+    return name;
+}
 
 template <class S, class H, class B>
 class Dealing {
@@ -51,6 +58,7 @@ public:
             slot.deal.prepare(
                 capture.imaged, session.key_folds(), source.filter(), source.lane_rule());
         }
+        log_ = log_name(session);
         ahead_ = false;
     }
     /// What the checkpoint says is dealt already, and the lanes that have handled their part.
@@ -65,22 +73,20 @@ public:
     /// Reads and deals what comes behind `from`, as far as it did before if it was taken up.
     /// Answers whether there was anything.
     template <class Reader>
-    [[nodiscard]] bool read(
-        Session& session, Reader& reader, const Position& from, std::string_view log) {
+    [[nodiscard]] bool read(Session& session, Reader& reader, const Position& from) {
         now().deal.drop_if_other();
-        return read(session, reader, from, log, now());
+        return read(session, reader, from, now());
     }
     /// The same for the deal behind the one in hand, which ends at `from`: in a transaction of its
     /// own, which has ended before anything is written. What it can't do is left to `read`.
     template <class Reader>
-    void read_ahead(
-        Session& session, Reader& reader, const std::string& from, std::string_view log) noexcept {
+    void read_ahead(Session& session, Reader& reader, const std::string& from) noexcept {
         Slot& next = slots_[1 - current_];
         try {
             const Position begin = Position::from(from).value();
             session.begin();
             next.deal.take_up({}, {});
-            ahead_ = session.drift().empty() && read(session, reader, begin, log, next) &&
+            ahead_ = session.drift().empty() && read(session, reader, begin, next) &&
                      next.deal.size() != 0 && session.usable(begin) == Usable::yes;
         } catch (...) { ahead_ = false; }
         session.roll_back();
@@ -150,14 +156,13 @@ private:
 
     // What lanes had in hand is read from where it began, and goes as far as it did.
     template <class Reader>
-    [[nodiscard]] bool read(
-        Session& session, Reader& reader, const Position& from, std::string_view log, Slot& slot) {
+    [[nodiscard]] bool read(Session& session, Reader& reader, const Position& from, Slot& slot) {
         const std::optional<Deal> taken_up = slot.deal.taken_up();
         slot.head = options_.skip_own_changes ? session.head() : Position{};
         slot.from = from;
         slot.end = taken_up ? Position::from(taken_up->to).value_or(from) : from;
         const Position begin = taken_up ? from.reopened(slot.end) : from;
-        slot.passed = reader.read(session, begin, slot.deal.begin(log, lanes()), slot.deal);
+        slot.passed = reader.read(session, begin, slot.deal.begin(log_, lanes()), slot.deal);
         slot.more = !taken_up && reader.more();
         if (!taken_up) { slot.end = reader.end(); }
         slot.facts = taken_up.value_or(Deal{wall_clock().time_since_epoch().count(),
@@ -169,6 +174,7 @@ private:
     const Options& options_;
     std::atomic<std::size_t> lanes_;
     std::array<Slot, 2> slots_;
+    std::string log_; // its name
     std::size_t current_ = 0;
     bool ahead_ = false; // the other one is read
 };

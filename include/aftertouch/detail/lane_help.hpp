@@ -13,7 +13,6 @@
 #include <aftertouch/backend.hpp>
 #include <aftertouch/capture.hpp>
 #include <aftertouch/checkpoint.hpp>
-#include <aftertouch/detail/dead_letters.hpp>
 #include <aftertouch/detail/dealing.hpp>
 #include <aftertouch/detail/handler_caller.hpp>
 #include <aftertouch/detail/handler_scope.hpp>
@@ -35,8 +34,8 @@
 namespace aftertouch::detail {
 
 /// It reads the deal by itself, as one that takes it up does, and handles parts that nobody has in
-/// hand. Where its handler fails, the part is left to the holder, which decides what comes of it;
-/// so is all where there are dead letters.
+/// hand. Where its handler fails, the part is left to the holder, which decides what comes of it.
+/// Where there are dead letters the holder shares nothing: so it needn't know of them.
 template <class S, class H, class B>
 class LaneHelp {
 public:
@@ -53,7 +52,6 @@ public:
           sessions_{sessions},
           lease_{lease},
           reader_{options, source.order().empty(), false},
-          letters_{options.name, B::dead_letter_table(source.capture())},
           dealing_{options, B::dead_letter_table(source.capture())} {}
 
     /// Says to the holder that it takes part from now on, with so many lanes at most; one has
@@ -65,8 +63,6 @@ public:
         version_ = 0; // the holder may have failed on parts since the last look
         if (lanes == 1 || differs_) { lease_.step_back(); }
         if (lanes == 1) { return false; }
-        log_ = session.event_id({});
-        log_.erase(log_.rfind(':'));
         dealing_.prepare(source_, capture, session);
         return differs_ || says_so();
     }
@@ -138,8 +134,7 @@ private:
         if (differs_) { lease_.step_back(); }
         if (differs_ || deal.instances == 1) { return false; }
         const std::optional<Position> from = Position::from(found->position);
-        letters_.load(session);
-        if (!from || letters_.size() != 0) { return false; }
+        if (!from) { return false; }
         generation_ = found->rebuild.generation;
         dealing_.take_up(deal, session.finished_lanes(deal.id));
         return read(session, *from);
@@ -150,8 +145,7 @@ private:
         session.begin();
         try {
             if (!replay_until_) { replay_until_ = session.head(); }
-            const bool right = session.drift().empty() &&
-                               dealing_.read(session, reader_, from, log_) &&
+            const bool right = session.drift().empty() && dealing_.read(session, reader_, from) &&
                                session.usable(from) == Usable::yes && dealing_.is_whole();
             session.roll_back();
             return right && !dealing_.deal().open_parts().empty();
@@ -168,9 +162,7 @@ private:
     SessionHolder<Session>& sessions_;
     LeaseKeeper<B>& lease_;
     BatchReader<T, Session> reader_;
-    DeadLetters<Session> letters_;
     Dealing<S, H, B> dealing_;
-    std::string log_;                      // its name
     std::optional<Position> replay_until_; // the log's end when it helped first
     std::int64_t version_ = 0;             // of the checkpoint that was looked at last
     std::int64_t generation_ = 0;

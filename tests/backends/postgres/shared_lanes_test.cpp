@@ -37,17 +37,9 @@ constexpr std::chrono::milliseconds lease = 2s;
 /// Then the holder has counted who stands by.
 constexpr std::chrono::milliseconds until_counted = lease / 4 + 300ms;
 
+using contract::comes_true;
 using Tx = fixture::Tx;
 using Work = std::function<void(const at::Batch<Job>&, Tx&)>;
-
-template <class Condition>
-bool comes_true(Condition condition) {
-    for (const auto until = std::chrono::steady_clock::now() + 20s;
-        std::chrono::steady_clock::now() < until; std::this_thread::sleep_for(2ms)) {
-        if (condition()) { return true; }
-    }
-    return false;
-}
 
 /// One instance, with a connection of its own that tells its name. It writes how often each job was
 /// handled, and does `work` in front of that.
@@ -148,6 +140,20 @@ public:
         return number("SELECT count(*) FROM aftertouch.standby WHERE until > clock_timestamp()");
     }
 
+    /// Gives the one that has the lease work, and waits until it is done.
+    void work(Instance& holder) {
+        add_jobs();
+        REQUIRE(holder->await_idle(20s) == at::Awaited::idle);
+    }
+    /// The same, again and again.
+    template <class Condition>
+    void work_until(Instance& holder, Condition condition) {
+        REQUIRE(comes_true([&] {
+            work(holder);
+            return condition();
+        }));
+    }
+
     /// Starts them, the one that gets the lease first, and gives them work until all take part.
     void start(std::vector<Instance*> instances) {
         for (Instance* const instance : instances) {
@@ -158,12 +164,10 @@ public:
             instance->set_work(
                 [](const at::Batch<Job>&, Tx&) { std::this_thread::sleep_for(20ms); });
         }
-        REQUIRE(comes_true([&] {
-            add_jobs();
-            REQUIRE((*instances.front())->await_idle(20s) == at::Awaited::idle);
+        work_until(*instances.front(), [&] {
             return std::all_of(instances.begin(), instances.end(),
                 [](const Instance* instance) { return instance->calls() != 0; });
-        }));
+        });
         for (Instance* const instance : instances) { instance->set_work({}); }
     }
 
@@ -171,6 +175,15 @@ private:
     fixture::Place place_{fixture::Kind::server};
     fixture::Database database_{place_.open()};
     std::int64_t jobs_ = 0;
+};
+
+/// Two instances with four lanes each, which share them; the first has the lease.
+struct Two {
+    Two() { shop.start({&one, &two}); }
+
+    Shop shop;
+    Instance one{shop.place(), "one", 4};
+    Instance two{shop.place(), "two", 4};
 };
 
 } // namespace
@@ -227,27 +240,18 @@ TEST_CASE("L2: a part is one instance's at a time", "[threads]") {
             for (const std::int64_t id : ids) { in_hand.erase(id); }
         });
     }
-    for (int i = 0; i < 5; ++i) {
-        shop.add_jobs();
-        REQUIRE(one->await_idle(20s) == at::Awaited::idle);
-    }
+    for (int i = 0; i < 5; ++i) { shop.work(one); }
     CHECK(met == 0);
     CHECK(shop.is_right());
 }
 
 TEST_CASE("L2: what fails with one that stands by is left to the holder", "[threads]") {
-    Shop shop;
-    Instance one{shop.place(), "one", 4};
-    Instance two{shop.place(), "two", 4};
-    shop.start({&one, &two});
+    Two both;
+    auto& [shop, one, two] = both;
     const std::int64_t before = two.calls();
     two.set_work([](const at::Batch<Job>&, Tx&) { throw std::runtime_error{"not here"}; });
     one.set_work([](const at::Batch<Job>&, Tx&) { std::this_thread::sleep_for(20ms); });
-    REQUIRE(comes_true([&] {
-        shop.add_jobs();
-        REQUIRE(one->await_idle(20s) == at::Awaited::idle);
-        return two.calls() != before;
-    }));
+    shop.work_until(one, [&] { return two.calls() != before; });
     CHECK(comes_true([&] { return two.told(at::Moment::standby_failed) != 0; }));
     CHECK(two->errors().empty());
     CHECK(two->status().state == at::State::standby);
@@ -256,10 +260,8 @@ TEST_CASE("L2: what fails with one that stands by is left to the holder", "[thre
 }
 
 TEST_CASE("L2: what the holder can't handle for now goes to one that stands by", "[threads]") {
-    Shop shop;
-    Instance one{shop.place(), "one", 4};
-    Instance two{shop.place(), "two", 4};
-    shop.start({&one, &two});
+    Two both;
+    auto& [shop, one, two] = both;
     two.set_work([](const at::Batch<Job>&, Tx&) { std::this_thread::sleep_for(5ms); });
     std::atomic<bool> broken{false};
     one.set_work([&](const at::Batch<Job>&, Tx&) {
@@ -280,10 +282,8 @@ TEST_CASE("L2: what the holder can't handle for now goes to one that stands by",
 }
 
 TEST_CASE("L2: a part whose instance is cut off is the holder's", "[threads]") {
-    Shop shop;
-    Instance one{shop.place(), "one", 4};
-    Instance two{shop.place(), "two", 4};
-    shop.start({&one, &two});
+    Two both;
+    auto& [shop, one, two] = both;
     contract::Latch reached;
     contract::Latch go_on;
     two.set_work([&](const at::Batch<Job>&, Tx&) {
@@ -323,28 +323,19 @@ TEST_CASE("L2: an instance that has one lane, or is paused, only stands by", "[t
                    state == at::State::paused;
         }));
     }
-    for (int i = 0; i < 20; ++i) {
-        shop.add_jobs();
-        REQUIRE(one->await_idle(20s) == at::Awaited::idle);
-    }
+    for (int i = 0; i < 20; ++i) { shop.work(one); }
     CHECK(two.calls() == 0);
     CHECK(three.calls() == 0);
     CHECK(shop.standbys() == 0);
     two->lanes(4);
     three->resume();
-    REQUIRE(comes_true([&] {
-        shop.add_jobs();
-        REQUIRE(one->await_idle(20s) == at::Awaited::idle);
-        return two.calls() != 0 && three.calls() != 0;
-    }));
+    shop.work_until(one, [&] { return two.calls() != 0 && three.calls() != 0; });
     CHECK(shop.is_right());
 }
 
 TEST_CASE("L2: who stands by commits nothing of what the holder has given up", "[threads]") {
-    Shop shop;
-    Instance one{shop.place(), "one", 4};
-    Instance two{shop.place(), "two", 4};
-    shop.start({&one, &two});
+    Two both;
+    auto& [shop, one, two] = both;
     contract::Latch reached;
     contract::Latch go_on;
     std::atomic<bool> first{true};
@@ -396,10 +387,8 @@ TEST_CASE("L2: one that stood by goes on with what the holder's lanes left", "[t
 
 TEST_CASE(
     "L2: a unique value that moves from one instance's part to another's passes", "[threads]") {
-    Shop shop;
-    Instance one{shop.place(), "one", 4};
-    Instance two{shop.place(), "two", 4};
-    shop.start({&one, &two});
+    Two both;
+    auto& [shop, one, two] = both;
     shop->execute("CREATE TABLE label (text text UNIQUE); INSERT INTO label VALUES ('a')");
     contract::Latch taken;
     std::mutex mutex;
@@ -422,11 +411,7 @@ TEST_CASE(
             tx.execute("INSERT INTO label VALUES ('a')");
         }
     });
-    REQUIRE(comes_true([&] {
-        shop.add_jobs();
-        REQUIRE(one->await_idle(20s) == at::Awaited::idle);
-        return taken.wait_for(0ms);
-    }));
+    shop.work_until(one, [&] { return taken.wait_for(0ms); });
     CHECK(one->errors().empty());
     CHECK(two->errors().empty());
     CHECK(shop.is_right());
@@ -454,26 +439,21 @@ TEST_CASE("L2: an instance that stood by once, and can't open now, waits for the
 
 TEST_CASE("L2: an instance that can't say that it takes part no more takes over all the same",
     "[threads]") {
-    Shop shop;
-    Instance one{shop.place(), "one", 4};
-    Instance two{shop.place(), "two", 4};
-    shop.start({&one, &two});
+    Two both;
+    auto& [shop, one, two] = both;
     shop->execute("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE "
                   "insufficient_privilege; END'; CREATE TRIGGER refuse BEFORE DELETE ON "
                   "aftertouch.standby FOR EACH ROW EXECUTE FUNCTION refuse()");
     one->stop();
-    shop.add_jobs();
-    REQUIRE(two->await_idle(20s) == at::Awaited::idle);
+    shop.work(two);
     CHECK(two->status().state == at::State::following);
     CHECK(two->errors().empty());
     CHECK(shop.is_right());
 }
 
 TEST_CASE("L2: an instance that takes part no more closes its lanes' connections", "[threads]") {
-    Shop shop;
-    Instance one{shop.place(), "one", 4};
-    Instance two{shop.place(), "two", 4};
-    shop.start({&one, &two});
+    Two both;
+    auto& [shop, one, two] = both;
     const auto connections = [&] {
         return shop.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'two'");
     };
@@ -493,15 +473,10 @@ TEST_CASE("L2: an instance that can't read what the holder deals isn't counted o
         (*instance)->start();
         REQUIRE(comes_true([&] { return (*instance)->status().state != at::State::starting; }));
     }
-    REQUIRE(comes_true([&] {
-        shop.add_jobs();
-        REQUIRE(one->await_idle(20s) == at::Awaited::idle);
-        return shop.standbys() == 0;
-    }));
+    shop.work_until(one, [&] { return shop.standbys() == 0; });
     CHECK(two.calls() == 0);
     one->stop(); // its own deals it can read
-    shop.add_jobs();
-    REQUIRE(two->await_idle(20s) == at::Awaited::idle);
+    shop.work(two);
     CHECK(shop.is_right());
 }
 
@@ -523,8 +498,7 @@ TEST_CASE("L2, F3: while there are dead letters the holder works alone", "[threa
         });
     }
     poison = shop.number("SELECT max(id) FROM job") + 7;
-    shop.add_jobs();
-    REQUIRE(one->await_idle(20s) == at::Awaited::idle);
+    shop.work(one);
     CHECK(one->dead_letters().size() == 1);
     REQUIRE(comes_true([&] { return shop.standbys() == 1; }));
     std::this_thread::sleep_for(until_counted);
@@ -544,11 +518,7 @@ TEST_CASE("L2, F3: while there are dead letters the holder works alone", "[threa
     one.set_work([](const at::Batch<Job>&, Tx&) { std::this_thread::sleep_for(10ms); });
     poison = 0;
     CHECK(one->release() == 1);
-    REQUIRE(comes_true([&] {
-        shop.add_jobs();
-        REQUIRE(one->await_idle(20s) == at::Awaited::idle);
-        return two.calls() != before;
-    }));
+    shop.work_until(one, [&] { return two.calls() != before; });
     CHECK(shop.is_right());
     CHECK(one->errors().empty());
     CHECK(two->errors().empty());

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include <soak/grammar.hpp>
+#include <soak/shapes.hpp>
+#include <soak/statements.hpp>
 #include <support/captured.hpp>
 
 #include <aftertouch/dml.hpp>

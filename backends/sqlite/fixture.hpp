@@ -215,6 +215,13 @@ inline void mend_order(Database& database, std::int64_t id) {
 }
 /// @}
 
+/// Marks what a transaction does from here on as of low priority, and no more.
+inline void begin_low_priority(Tx& tx) {
+    tx.execute(
+        "INSERT INTO aftertouch_low_priority SELECT coalesce(max(seq), 0) FROM aftertouch_log");
+}
+inline void end_low_priority(Tx& tx) { tx.execute("DELETE FROM aftertouch_low_priority"); }
+
 /// Whether a handler's COMMIT is prevented, and not only noticed.
 inline constexpr bool refuses_commits = true;
 

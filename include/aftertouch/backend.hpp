@@ -140,6 +140,12 @@ concept BackendSession = requires(S& session, const S& asked, const typename S::
         session.read_rebuild(
             position, std::size_t{}, bool{}, last, detail::RejectChange{}, detail::RejectRow{})
     } -> std::same_as<RebuildRead<typename S::Position>>;
+    // What was marked as of low priority, for a capture that heeds it: `poll` and `read_changes`
+    // pass the rest.
+    { session.poll_low(position) } -> std::same_as<std::optional<typename S::Position>>;
+    {
+        session.read_low(position, std::size_t{}, detail::RejectChange{})
+    } -> std::same_as<std::pair<typename S::Position, bool>>;
     { session.count_rows() } -> std::same_as<std::int64_t>;
     session.fetch(keys, detail::IgnoreRow{});
     { session.transaction() } -> std::same_as<typename S::Transaction&>;
@@ -246,7 +252,7 @@ concept StorageBackend = requires(B& database, const SessionRequest& request,
         database.open_lease(LeaseRequest{}, stopping)
     } -> std::same_as<std::unique_ptr<typename B::Lease>>;
     { database.name() } -> std::convertible_to<std::string>;
-    { database.lag(capture, text) } -> std::same_as<Lag>;
+    { database.lag(capture, text, text) } -> std::same_as<Lag>;
     { B::dead_letter_table(capture) } -> std::same_as<std::string>;
     { database.position_of(capture, text) } -> std::same_as<std::string>;
     { database.position_before(capture, Timestamp{}) } -> std::same_as<std::string>;

@@ -25,6 +25,7 @@ struct Capture {
         imaged{};         ///< which columns of `table` an image has, in order; with `images` only
     bool always = false;  ///< also what logical replication and other replicas write
     bool per_row = false; ///< one trigger call a row, on engines that have a choice
+    bool low_priority = false; ///< transactions may mark what they change; touches only
 
     /// The declaration as one line, kept in the database, so that two programs that differ are told
     /// (C7).
@@ -34,6 +35,7 @@ struct Capture {
         text += " operations " + operations.text();
         if (always) { text += " always"; }
         if (per_row) { text += " per row"; }
+        if (low_priority) { text += " low priority"; }
         if (!images) { return text; }
         text += " images";
         for (const std::size_t column : imaged) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -56,6 +57,8 @@ struct Checkpoint {
     std::string position; ///< the backend's own text; no spaces
     RebuildCursor rebuild;
     std::optional<Deal> deal{}; ///< never while a rebuild runs
+    std::string low{}; ///< how far the log was read for changes of low priority, as `position`;
+                       ///< empty where the source knows none
     friend bool operator==(const Checkpoint&, const Checkpoint&) = default;
 };
 
@@ -70,7 +73,8 @@ struct StoredCheckpoint {
     std::int64_t attempts = 0; ///< how often the batch behind it has failed
 };
 
-/// The form that is stored: `at1 LOG POSITION gGENERATION` (`G` if it is the first), and
+/// The form that is stored: `at1 LOG POSITION gGENERATION` (`G` if it is the first; `/LOW` behind
+/// it where the source knows changes of low priority), and
 /// ` rDONE/TOTAL` with the cursor's values while a rebuild runs, or ` dID/LANES/CHANGES/TO`
 /// (`D` without changes of its own; `LANESxINSTANCES` where several share them, and behind
 /// that `kBY` where not all of a key decides).
@@ -80,6 +84,7 @@ struct StoredCheckpoint {
     text.reserve(checkpoint.log.size() + 128); // most often that is room enough
     text.append(checkpoint.log).append(1, ' ').append(checkpoint.position);
     text.append(rebuild.first ? " G" : " g").append(std::to_string(rebuild.generation));
+    if (!checkpoint.low.empty()) { text.append(1, '/').append(checkpoint.low); }
     if (const auto& deal = checkpoint.deal) {
         text += (deal->leaves_own ? " D" : " d") + std::to_string(deal->id) + '/' +
                 std::to_string(deal->lanes);
@@ -175,9 +180,13 @@ namespace detail {
     const auto generation = detail::next_word(text);
     if (form != "at1" || !log || !position || !generation) { return std::nullopt; }
     if (generation->front() != 'g' && generation->front() != 'G') { return std::nullopt; }
-    const auto number = detail::whole_number(generation->substr(1));
-    if (!number) { return std::nullopt; }
+    const std::string_view low =
+        generation->substr(std::min(generation->find('/'), generation->size()));
+    const auto number =
+        detail::whole_number(generation->substr(1, generation->size() - low.size() - 1));
+    if (!number || low.size() == 1) { return std::nullopt; }
     Checkpoint checkpoint{std::string{*log}, std::string{*position}, {}};
+    if (!low.empty()) { checkpoint.low = low.substr(1); }
     checkpoint.rebuild.generation = *number;
     checkpoint.rebuild.first = generation->front() == 'G';
     if (text.empty()) { return checkpoint; }

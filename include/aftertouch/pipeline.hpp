@@ -154,7 +154,7 @@ public:
         Status status = board_.status();
         if (status.position.empty() || detail::HandlerScope::inside(&database_)) { return status; }
         try {
-            status.lag = database_.lag(runner_.capture(), status.position);
+            status.lag = database_.lag(runner_.capture(), status.position, status.low_position);
             status.dead_letters = this->desk().count();
         } catch (const Error&) {} // locked or gone for now
         return status;

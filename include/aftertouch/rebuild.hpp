@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -15,6 +16,7 @@
 #include <aftertouch/checkpoint.hpp>
 #include <aftertouch/detail/reporter.hpp>
 #include <aftertouch/entity.hpp>
+#include <aftertouch/error.hpp>
 #include <aftertouch/operation.hpp>
 #include <aftertouch/options.hpp>
 
@@ -23,6 +25,23 @@
 /// behind them (R1, R2).
 
 namespace aftertouch::detail {
+
+/// A rebuild that begins behind the one of this generation; `first`: its target is new.
+[[nodiscard]] inline RebuildCursor next_rebuild(
+    std::int64_t generation, bool first, std::int64_t total) {
+    const std::int64_t now = wall_clock().time_since_epoch().count();
+    return {std::max(generation + 1, now), first, true, 0, total, {}};
+}
+
+/// What a pipeline says that was told that the whole table was emptied, and has no way to pass
+/// that on.
+[[noreturn]] inline void refuse_truncated(const std::string& pipeline) {
+    throw Error{Errc::handler_failed,
+        "the source of pipeline " + pipeline +
+            " was truncated, and its handler neither clears nor sweeps what it derived "
+            "(rebuild_started, rebuild_finished): empty the target by hand, call rebuild(), and "
+            "start again"};
+}
 
 /// Reads batches from a session.
 ///

@@ -41,7 +41,7 @@ public:
           wishes_{wishes},
           capture_{source.capture()},
           reporter_{options_, board},
-          tracker_{reporter_},
+          tracker_{reporter_, capture_.low_priority},
           batch_{std::move(source), std::move(handler), database, options_},
           lease_{options_, board, reporter_, session_},
           help_{batch_.source(), batch_.caller(), options_, reporter_, session_, lease_},
@@ -159,22 +159,19 @@ private:
     Happened poll() {
         board_.look_begins();
         batch_.drop();
-        const bool more = batch_.has_taken_up() || batch_.has_more_behind(tracker_.position());
-        if (more) { return Happened::news; }
-        if (batch_.has_released(*session_)) { return Happened::news; }
-        const auto seen = session_->poll(tracker_.position());
-        if (!seen) { return Happened::news; }
-        const bool write = tracker_.pass_to(*seen);
+        if (batch_.knows_more(*session_, tracker_.position())) { return Happened::news; }
+        const std::optional<bool> write = tracker_.look(*session_);
+        if (!write) { return Happened::news; }
         show_state();
         if (!wishes_.pending()) { board_.found_nothing(); }
-        return write ? Happened::moved : Happened::nothing;
+        return *write ? Happened::moved : Happened::nothing;
     }
 
     Happened begin() {
         waiting_.work_begins();
         session_->begin();
         if (has_drifted()) { return Happened::drifted; }
-        const bool ahead = batch_.take_ahead(*session_, tracker_.checkpoint(), tracker_.position());
+        const bool ahead = batch_.take_ahead(*session_, tracker_);
         if (const Happened read = ahead ? Happened::done : read_batch(); read != Happened::done) {
             return read;
         }
@@ -187,7 +184,7 @@ private:
         return Happened::done;
     }
     [[nodiscard]] Happened read_batch() {
-        const bool any = batch_.read(*session_, tracker_.checkpoint(), tracker_.position());
+        const bool any = batch_.read(*session_, tracker_);
         // Asked behind it, in its transaction: so nothing was pruned under the reading (P5). The
         // checkpoint may have gone on elsewhere, or the log be another one: `open` looks at both.
         const bool usable = session_->usable(tracker_.position()) == Usable::yes;
@@ -205,7 +202,8 @@ private:
         session_.close_lanes(batch_.lanes());
         session_.open_lanes(batch_.lanes_wanted(), database_, request_, wishes_.stopping());
         batch_.hand_over(session_,
-            {tracker_.replaying(), tracker_.attempts(), tracker_.version(), lease_.instances() > 1},
+            {tracker_.replaying(batch_.is_low()), tracker_.attempts(), tracker_.version(),
+                lease_.instances() > 1},
             patience_, [this] { return session_.aborted(); });
     }
 
@@ -276,7 +274,8 @@ private:
     }
 
     void show_state() const {
-        reporter_.place(tracker_.state(), tracker_.position().text(), tracker_.attempts());
+        const Checkpoint at = tracker_.passed();
+        reporter_.place(tracker_.state(), at.position, at.low, tracker_.attempts());
     }
 
     B& database_;

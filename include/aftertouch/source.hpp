@@ -51,6 +51,12 @@ public:
     ///
     /// *Costs* about twice the write cost of a touch, and the rows' space in the log.
     [[nodiscard]] Source<T, CaptureMode::images> images() const {
+        if (low_priority_) {
+            throw Error{Errc::invalid_argument,
+                "the source of " + table_name<T>().text() +
+                    " has images() behind low_priority(), which is for touches: the images of a "
+                    "record come in their order"};
+        }
         Source<T, CaptureMode::images> with = copy_as<CaptureMode::images>();
         return with;
     }
@@ -94,6 +100,25 @@ public:
     [[nodiscard]] Source per_row() const {
         Source with = *this;
         with.per_row_ = true;
+        return with;
+    }
+
+    /// Lets transactions mark what they change as of low priority, as a maintenance job over many
+    /// rows does: it is handed over when nothing else waits, or after twenty other batches. So the
+    /// two kinds of changes of one record may come in any order: the handler must read the row
+    /// (`records()`, `missing()`, `tx.get`).
+    ///
+    /// On PostgreSQL a transaction marks what it does behind `SET LOCAL aftertouch.priority =
+    /// 'low'`; on SQLite what it does between `INSERT INTO aftertouch_low_priority SELECT
+    /// coalesce(max(seq), 0) FROM aftertouch_log` and `DELETE FROM aftertouch_low_priority`.
+    ///
+    /// *Costs* nothing for others on SQLite, where what is marked is written twice; on PostgreSQL a
+    /// look at the setting for each row of the log.
+    [[nodiscard]] Source low_priority() const {
+        static_assert(Mode == CaptureMode::touch, "aftertouch: low_priority() is for touches: the "
+                                                  "images of a record come in their order");
+        Source with = *this;
+        with.low_priority_ = true;
         return with;
     }
 
@@ -146,6 +171,7 @@ public:
         Capture capture{.name = name_, .table = table_of<T>(), .operations = operations_};
         capture.always = always_;
         capture.per_row = per_row_;
+        capture.low_priority = low_priority_;
         if constexpr (Mode == CaptureMode::images) {
             capture.images = true;
             for (std::size_t i = 0; i < field_count<T>; ++i) {
@@ -213,6 +239,7 @@ private:
     Operations operations_ = Operations::all();
     bool always_ = false;
     bool per_row_ = false;
+    bool low_priority_ = false;
     std::vector<std::size_t> excluded_;
     std::function<bool(const Change<T>&)> filter_;
     std::vector<std::size_t> order_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -45,7 +46,14 @@ struct Lag {
     std::chrono::microseconds age{
         0}; ///< since the oldest of them was made, on the database's clock
     std::optional<OpenTransaction>
-        oldest_open{}; ///< whose changes come later; on engines where writers overlap
+        oldest_open{};             ///< whose changes come later; on engines where writers overlap
+    std::int64_t low_priority = 0; ///< how many of the records were marked so
+
+    void add_low_priority(const Lag& marked) {
+        records += marked.records;
+        low_priority += marked.records;
+        age = std::max(age, marked.age);
+    }
 };
 
 /// How far a rebuild has come.
@@ -68,9 +76,11 @@ struct Failure {
 struct Status {
     std::string name;
     State state = State::stopped;
-    std::string position;     ///< the checkpoint's; the backend's own text. As this instance has
-                              ///< seen it last: while it stands by, the holder's
-    std::optional<Lag> lag{}; ///< behind that; missing while the database can't be asked
+    std::string position;       ///< the checkpoint's; the backend's own text. As this instance has
+                                ///< seen it last: while it stands by, the holder's
+    std::string low_position{}; ///< the same for changes of low priority; empty where the source
+                                ///< knows none
+    std::optional<Lag> lag{};   ///< behind that; missing while the database can't be asked
     std::optional<Progress> rebuild{};
     std::int64_t attempts = 0; ///< how often the batch that comes next has failed
     std::int64_t batches = 0;  ///< committed since this object was made; in lanes, what was dealt

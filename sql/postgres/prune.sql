@@ -2,7 +2,8 @@
 
 -- Removes from the log what every pipeline has handled. A pipeline that is gone for good keeps
 -- everything: delete its row from aftertouch.checkpoint first.
-WITH word AS (SELECT split_part(checkpoint, ' ', 2) AS log, split_part(split_part(checkpoint, ' ', 3), '_', 1) AS place FROM aftertouch.checkpoint),
+WITH word AS (SELECT split_part(checkpoint, ' ', 2) AS log, split_part(place, '_', 1) AS place FROM aftertouch.checkpoint,
+    LATERAL (VALUES (split_part(checkpoint, ' ', 3)), (split_part(split_part(checkpoint, ' ', 4), '/', 2))) AS v (place)),
   passed AS (SELECT CASE WHEN place ~ '^[1-9][0-9]*-[1-9][0-9]*-[0-9,]*$' THEN replace(place, '-', ':')::pg_snapshot END AS seen
     FROM word AS w JOIN aftertouch.meta AS m ON m.log_id = split_part(w.log, '.', 1) JOIN aftertouch.capture AS c ON c.incarnation = split_part(w.log, '.', 3)),
   oldest AS (SELECT seen FROM passed WHERE seen IS NOT NULL

@@ -24,7 +24,7 @@ DROP FUNCTION aftertouch.capture_2_delete();
 DROP FUNCTION aftertouch.capture_2_truncate();
 
 -- Its changes.
-DELETE FROM aftertouch.log WHERE capture = 2;
+DELETE FROM aftertouch.log WHERE capture IN (2, -2);
 
 -- The dead letters of its pipelines.
 DELETE FROM aftertouch.dead_letter WHERE pipeline IN (SELECT pipeline FROM aftertouch.checkpoint WHERE split_part(checkpoint, ' ', 2) = (SELECT m.log_id || '.' || to_hex(s.system_identifier) || '.' || c.incarnation FROM aftertouch.meta AS m, aftertouch.capture AS c, pg_control_system() AS s WHERE c.id = 2));

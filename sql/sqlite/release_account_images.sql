@@ -28,10 +28,10 @@ DROP TRIGGER "main"."aftertouch_account_images_delete";
 DROP TABLE "main"."aftertouch_image_2";
 
 -- Its changes, but for the row with the highest number, from which SQLite counts on.
-DELETE FROM "main"."aftertouch_log" WHERE capture = 2 AND seq < (SELECT max(seq) FROM "main"."aftertouch_log");
+DELETE FROM "main"."aftertouch_log" WHERE capture IN (2, -2) AND seq < (SELECT max(seq) FROM "main"."aftertouch_log");
 
 -- That one, if it is of this capture, keeps its number alone.
-UPDATE "main"."aftertouch_log" SET capture = NULL, k1 = NULL, k2 = NULL, k3 = NULL, k4 = NULL WHERE capture = 2;
+UPDATE "main"."aftertouch_log" SET capture = NULL, k1 = NULL, k2 = NULL, k3 = NULL, k4 = NULL WHERE capture IN (2, -2);
 
 -- The dead letters of its pipelines.
 DELETE FROM "main"."aftertouch_dead_letter" WHERE pipeline IN (SELECT pipeline FROM "main"."aftertouch_checkpoint" WHERE substr(checkpoint, 5, instr(substr(checkpoint, 5), ' ') - 1) = (SELECT m.log_id || '.' || c.incarnation FROM "main"."aftertouch_meta" AS m, "main"."aftertouch_capture" AS c WHERE c.id = 2));

@@ -59,6 +59,7 @@ TEST_CASE("C7: captures that differ have different definitions, and the name is 
     add([](at::Capture& c) { c.operations = at::inserts; });
     add([](at::Capture& c) { c.always = true; });
     add([](at::Capture& c) { c.per_row = true; });
+    add([](at::Capture& c) { c.low_priority = true; });
     add([](at::Capture& c) { c.always = c.per_row = true; });
     add([](at::Capture& c) { c.images = true; });
     add([](at::Capture& c) { c.images = true, c.imaged = {0, 1, 2}; });

@@ -44,6 +44,7 @@ Checkpoint any_checkpoint(std::mt19937& random) {
     Checkpoint checkpoint{any_word(random), any_word(random), {}};
     checkpoint.rebuild.generation = static_cast<std::int64_t>(random() % 1000U);
     checkpoint.rebuild.first = random() % 2U == 0;
+    if (random() % 2U == 0) { checkpoint.low = any_word(random); }
     if (random() % 2U == 0) { return checkpoint; }
     checkpoint.rebuild.running = true;
     checkpoint.rebuild.done = static_cast<std::int64_t>(random());
@@ -70,6 +71,8 @@ TEST_CASE("P4: the text of a checkpoint is what is documented") {
     CHECK(to_text(checkpoint) == "at1 log7.3 42 g2");
     checkpoint.rebuild.first = true;
     CHECK(to_text(checkpoint) == "at1 log7.3 42 G2");
+    checkpoint.low = "40";
+    CHECK(to_text(checkpoint) == "at1 log7.3 42 G2/40");
 }
 
 TEST_CASE("P4: every checkpoint is read as it was written") {
@@ -132,7 +135,8 @@ TEST_CASE("P4: what no version writes is refused") {
         "at1 log 5 g1 d1", "at1 log 5 g1 d1/2/3", "at1 log 5 g1 d1/2/3/", "at1 log 5 g1 d1/2/3/9 ",
         "at1 log 5 g1 d1/2/3/9 r1/5", "at1 log 5 g1 r1/5 d1/2/3/9", "at1 log 5 g1 d0/2/3/9",
         "at1 log 5 g1 d1/0/3/9", "at1 log 5 g1 d1/65/3/9", "at1 log 5 g1 d1/2/0/9",
-        "at1 log 5 g1 d01/2/3/9", "at1 log 5 g1 1/2/3/9");
+        "at1 log 5 g1 d01/2/3/9", "at1 log 5 g1 1/2/3/9", "at1 log 5 g1/", "at1 log 5 g/7",
+        "at1 log 5 g01/7", "at1 log 5 g1/ 7");
     INFO("\"" << text << "\"");
     CHECK(!at::checkpoint_from(text));
 }

@@ -94,3 +94,11 @@ TEST_CASE("L2: a shard is told by members of the key, in the key's own order or 
 }
 
 } // namespace sources
+
+TEST_CASE("PT10: a source that heeds priorities has a capture of its own") {
+    const at::Capture capture = at::source<sources::Line>().low_priority().capture();
+    CHECK(capture.low_priority);
+    CHECK(capture.name != at::source<sources::Line>().capture().name);
+    CHECK(capture.definition() ==
+          at::source<sources::Line>().capture().definition() + " low priority");
+}

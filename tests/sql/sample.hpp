@@ -31,6 +31,7 @@ inline constexpr std::string_view table =
 inline const auto touch = at::source<Account>();
 inline const auto images =
     at::source<Account>().images().exclude<&Account::note>().named("account_images");
+inline const auto low = at::source<Account>().low_priority().named("account_low");
 
 /// The text of a file in sql/sqlite: how it came to be, then the script.
 [[nodiscard]] inline std::string file(const at::Script& script) {
@@ -67,6 +68,7 @@ inline const auto images =
     files["status.sql"] = file(at::status_script(database));
     files["remove.sql"] = file(at::remove_script(database, touch));
     files["capture_account_images.sql"] = file(at::install_script(database, images));
+    files["capture_account_low.sql"] = file(at::install_script(database, low));
     at::install(database, images);
     files["prune.sql"] = file(at::prune_script(database));
     files["release_account_images.sql"] = file(at::remove_script(database, images));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -15,12 +14,12 @@
 #include <aftertouch/detail/dealing.hpp>
 #include <aftertouch/detail/handler_caller.hpp>
 #include <aftertouch/detail/handler_scope.hpp>
+#include <aftertouch/detail/low_priority.hpp>
 #include <aftertouch/detail/patience.hpp>
 #include <aftertouch/detail/portion.hpp>
 #include <aftertouch/detail/reporter.hpp>
 #include <aftertouch/detail/session_holder.hpp>
 #include <aftertouch/detail/tracker.hpp>
-#include <aftertouch/error.hpp>
 #include <aftertouch/handler.hpp>
 #include <aftertouch/options.hpp>
 #include <aftertouch/rebuild.hpp>
@@ -44,6 +43,7 @@ public:
           caller_{std::move(handler), database, options},
           reader_{options, source_.order().empty(),
               minds_rebuilds<H, T, typename Session::Transaction>()},
+          low_{options, source_.capture().low_priority},
           portion_{options, B::dead_letter_table(source_.capture())},
           dealing_{options, B::dead_letter_table(source_.capture())} {}
 
@@ -88,17 +88,13 @@ public:
         dealing_.take_up({}, {});
         dealt_ = false;
         head_ = session.head();
-        next_ = {session.log(), head_.text(), {}};
-        next_.rebuild.generation = tracker.checkpoint().rebuild.generation;
+        next_ = tracker.moved_to(head_, session);
         if (!rebuild) { return; }
-        next_.rebuild.generation = std::max<std::int64_t>(
-            next_.rebuild.generation + 1, wall_clock().time_since_epoch().count());
-        next_.rebuild.first = !tracker.is_known();
-        next_.rebuild.running = true;
-        next_.rebuild.total = session.count_rows();
+        next_.rebuild =
+            next_rebuild(next_.rebuild.generation, !tracker.is_known(), session.count_rows());
         const bool emptied = std::exchange(emptied_by_hand_, false);
         if (usable && !emptied && !reader_.leaves_to_pages(next_.rebuild)) {
-            next_.position = tracker.position().text();
+            tracker.keep_places(next_);
         }
         // Whatever was set aside is of before: it would make again what nobody tells the end of.
         if (reader_.minds_rebuilds() || emptied) { portion_.isolation().discard_all(session); }
@@ -108,38 +104,42 @@ public:
         if (options_.skip_own_changes) { session.mark_own_changes(head_); }
     }
 
-    /// Whether dead letters were released: they go first. *Threads* of `look_at_letters`: any.
-    [[nodiscard]] bool has_released(Session& session) {
-        return portion_.isolation().has_released(session);
+    void look_at_letters() noexcept { portion_.isolation().look(); } ///< *Threads*: any
+    /// Whether it is known without a look at the log that there is more: what was taken up, what
+    /// the last batch left behind `position`, where it ended, or dead letters that were released.
+    [[nodiscard]] bool knows_more(Session& session, const Position& position) {
+        return has_taken_up() || (reader_.more() && reader_.end() == position) ||
+               dealing_.has_ahead(position) || portion_.isolation().has_released(session);
     }
-    void look_at_letters() noexcept { portion_.isolation().look(); }
 
-    /// Reads what comes behind `from`, or dead letters that were released; answers whether there
-    /// was anything.
-    [[nodiscard]] bool read(Session& session, const Checkpoint& checkpoint, const Position& from) {
-        begin_behind(checkpoint);
+    /// Reads what comes behind the tracker's places, or dead letters that were released; answers
+    /// whether there was anything.
+    [[nodiscard]] bool read(Session& session, const Tracker<Session>& tracker) {
+        const HandlerScope scope = caller_.scope(); // a filter may do as little as a handler
+        const Position& from = tracker.position();
+        begin_behind(tracker);
         if (has_taken_up()) { return read_deal(session, from); }
         head_ = options_.skip_own_changes ? session.head() : Position{};
         from_letters_ = portion_.isolation().begin(session);
         if (from_letters_) {
             static_cast<void>(session.head()); // a transaction begins with a look at the log
             was_rebuilding_ = false;
-            next_.position = from.text();
             event_id_ = session.event_id(from);
             return true;
         }
-        if (dealing_.lanes() > 1 && !was_rebuilding_) { return read_deal(session, from); }
-        const HandlerScope scope = caller_.scope(); // a filter may do as little as a handler
-        const std::size_t passed =
-            was_rebuilding_ ? reader_.read_rebuild(session, from, next_.rebuild, portion_.writer())
-                            : reader_.read(session, from, options_.batch_size, portion_.writer());
-        return ends_at(session, reader_.end(), passed != 0 || was_rebuilding_);
+        if (was_rebuilding_) {
+            reader_.read_rebuild(session, from, next_.rebuild, portion_.writer());
+            return ends_at(session, reader_.end(), true);
+        }
+        if (low_.due() && read_low(session)) { return true; }
+        const bool any =
+            dealing_.lanes() > 1 ? read_deal(session, from) : read_whole(session, from);
+        return any || (!reader_.truncated() && read_low(session));
     }
     /// Takes the batch that was read ahead, if there is one behind `from`.
-    [[nodiscard]] bool take_ahead(
-        Session& session, const Checkpoint& checkpoint, const Position& from) {
-        if (!dealing_.has_ahead(from)) { return false; }
-        begin_behind(checkpoint);
+    [[nodiscard]] bool take_ahead(Session& session, const Tracker<Session>& tracker) {
+        if (!dealing_.has_ahead(tracker.position()) || low_.due()) { return false; }
+        begin_behind(tracker);
         dealing_.take_ahead();
         dealt_ = true;
         return ends_at(session, dealing_.end(), true);
@@ -149,18 +149,10 @@ public:
     /// What comes next is that the whole table was emptied; nothing was read. *Throws* `Error`
     /// (`handler_failed`) for a handler that has no way to learn of it.
     [[nodiscard]] bool meets_truncation() {
-        if (from_letters_ || !reader_.truncated()) { return false; }
+        if (from_letters_ || is_low() || !reader_.truncated()) { return false; }
         if (reader_.minds_rebuilds()) { return true; }
         emptied_by_hand_ = true;
-        throw Error{Errc::handler_failed,
-            "the source of pipeline " + options_.name +
-                " was truncated, and its handler neither clears nor sweeps what it derived "
-                "(rebuild_started, rebuild_finished): empty the target by hand, call rebuild(), "
-                "and start again"};
-    }
-    /// Whether the last batch left changes behind `position`, where it ended.
-    [[nodiscard]] bool has_more_behind(const Position& position) const {
-        return (reader_.more() && reader_.end() == position) || dealing_.has_ahead(position);
+        refuse_truncated(options_.name);
     }
 
     /// Hands the batch over, in the session's transaction or those of lanes.
@@ -204,14 +196,14 @@ public:
     [[nodiscard]] Blame blame(Step step, Excuse excuse) noexcept {
         const bool in_lane = dealt_ && step == Step::handle;
         auto&& deal = dealing_.deal();
-        if (in_lane ? deal.threw_in_handler() : std::exchange(portion_.inside_handler(), false)) {
-            return {true, Step::handle, in_lane ? deal.excuse().value_or(excuse) : excuse};
-        }
-        // A lane commits by itself.
-        return in_lane ? Blame{false, Step::advance, deal.excuse().value_or(excuse)}
-                       : Blame{false, step, excuse};
+        const Excuse why = in_lane ? deal.excuse().value_or(excuse) : excuse;
+        const bool in_handler =
+            in_lane ? deal.threw_in_handler() : std::exchange(portion_.inside_handler(), false);
+        if (in_handler) { return {true, Step::handle, why}; }
+        return {false, in_lane ? Step::advance : step, why}; // a lane commits by itself
     }
 
+    [[nodiscard]] bool is_low() const noexcept { return low_.in_hand(); } ///< of low priority
     /// The checkpoint that the batch leads to.
     [[nodiscard]] const Checkpoint& next() const noexcept { return next_; }
 
@@ -221,6 +213,7 @@ public:
         CommittedBatch told{std::exchange(event_id_, {}), number(portion_.writer().size()),
             number(portion_.writer().present()), Clock::now() - began_, was_rebuilding_,
             number(portion_.isolation().parked()), portion_.isolation().why()};
+        low_.committed();
         if (auto&& deal = dealing_.deal(); dealt_) {
             told.changes = number(deal.handled());
             told.parked = number(deal.parked());
@@ -231,13 +224,23 @@ public:
     }
 
 private:
-    void begin_behind(const Checkpoint& checkpoint) {
+    void begin_behind(const Tracker<Session>& tracker) {
         began_ = Clock::now();
         portion_.writer().clear(log_);
-        next_ = checkpoint;
+        next_ = tracker.passed();
         next_.deal.reset();
-        was_rebuilding_ = checkpoint.rebuild.running;
+        was_rebuilding_ = next_.rebuild.running;
         from_letters_ = dealt_ = false;
+        low_.begins();
+    }
+    [[nodiscard]] bool read_whole(Session& session, const Position& from) {
+        const bool any = reader_.read(session, from, options_.batch_size, portion_.writer()) != 0;
+        return ends_at(session, reader_.end(), any);
+    }
+    [[nodiscard]] bool read_low(Session& session) {
+        const bool any = low_.read(session, next_, portion_.writer());
+        if (any) { event_id_ = log_ + ':' + next_.low; }
+        return any;
     }
     template <class Aborted>
     void hand_over_dealt(SessionHolder<Session>& sessions, const BatchStand& stand,
@@ -259,18 +262,15 @@ private:
         dealing_.read_ahead(session, reader_, next_.position);
     }
     [[nodiscard]] bool read_deal(Session& session, const Position& from) {
-        const HandlerScope scope = caller_.scope();
         const bool any = dealing_.read(session, reader_, from);
         dealt_ = has_taken_up() || dealing_.deal().size() != 0;
         return ends_at(session, dealing_.end(), any);
     }
-
     bool ends_at(Session& session, const Position& end, bool any) {
         next_.position = end.text();
         if (any) { event_id_ = session.event_id(end); }
         return any;
     }
-
     [[nodiscard]] BatchFacts facts(const BatchStand& stand) const {
         return {event_id_, next_.rebuild.generation, stand.attempts, stand.replay || from_letters_};
     }
@@ -283,6 +283,7 @@ private:
     const Options& options_;
     HandlerCaller<S, H, B> caller_;
     BatchReader<T, Session> reader_;
+    LowPriority<T, Session> low_;
     Portion<S, H, B, Session> portion_;
     typename DealingFor<S, H, B>::Type dealing_;
     Checkpoint next_; // as the transaction in hand will leave it

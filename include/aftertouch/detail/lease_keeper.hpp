@@ -83,10 +83,12 @@ public:
                     ": what was in hand isn't committed");
         }
         is_others_ = !answer.held;
-        const std::string place = answer.held ? std::string{} : committed_place();
+        const auto [place, low] = answer.held ? Places{} : committed_places();
         board_.update([&](Status& status) {
             status.lease_holder = answer.held ? holder_ : answer.holder;
-            if (!answer.held) { status.position = place; }
+            if (answer.held) { return; }
+            status.position = place;
+            status.low_position = low;
         });
         if (!answer.held) {
             throw Error{Errc::busy, "pipeline " + options_.name + " is run by " + answer.holder +
@@ -170,11 +172,13 @@ private:
     [[nodiscard]] bool is_wanted() const noexcept { return options_.lease.count() > 0; }
 
     // Where the holder stands.
-    [[nodiscard]] std::string committed_place() {
+    using Places = std::pair<std::string, std::string>; // and for changes of low priority
+    [[nodiscard]] Places committed_places() {
         const std::optional<StoredCheckpoint> stored = session_->load();
         const auto checkpoint = stored ? checkpoint_from(stored->text) : std::nullopt;
-        return checkpoint && checkpoint->log == session_->log() ? checkpoint->position
-                                                                : std::string{};
+        return checkpoint && checkpoint->log == session_->log()
+                   ? Places{checkpoint->position, checkpoint->low}
+                   : Places{};
     }
 
     // In the caller's turn.

@@ -61,10 +61,11 @@ public:
         return board_.state() == State::rebuilding;
     }
 
-    void place(State state, std::string position, std::int64_t attempts) const {
+    void place(State state, std::string position, std::string low, std::int64_t attempts) const {
         board_.update([&](Status& status) {
             status.state = state;
             status.position = std::move(position);
+            status.low_position = std::move(low);
             status.attempts = attempts;
             if (state != State::rebuilding) { status.rebuild.reset(); }
         });

@@ -26,7 +26,9 @@ class Tracker {
 public:
     using Position = typename Session::Position;
 
-    explicit Tracker(const Reporter& reporter) : reporter_{reporter} {}
+    /// `heeds_low`: whether the source knows changes of low priority.
+    Tracker(const Reporter& reporter, bool heeds_low)
+        : reporter_{reporter}, heeds_low_{heeds_low} {}
 
     /// \name As it is committed
     /// @{
@@ -47,11 +49,25 @@ public:
     /// The checkpoint, moved there.
     [[nodiscard]] Checkpoint passed() const {
         Checkpoint passed = checkpoint_;
-        passed.position = position_.text();
+        keep_places(passed);
         return passed;
     }
-    /// Whether what comes next was in the log before the start, or a rewind.
-    [[nodiscard]] bool replaying() const noexcept { return position_ < replay_until_; }
+    void keep_places(Checkpoint& next) const {
+        next.position = position_.text();
+        if (heeds_low_) { next.low = low_.text(); }
+    }
+    /// A checkpoint at the log's end.
+    [[nodiscard]] Checkpoint moved_to(const Position& head, const Session& session) const {
+        Checkpoint next{session.log(), head.text(), {}};
+        if (heeds_low_) { next.low = next.position; }
+        next.rebuild.generation = checkpoint_.rebuild.generation;
+        return next;
+    }
+    /// Whether what comes next, of low priority or else, was in the log before the start, or a
+    /// rewind.
+    [[nodiscard]] bool replaying(bool low) const noexcept {
+        return (low ? low_ : position_) < replay_until_;
+    }
     /// Whether a commit was sent whose answer never came.
     [[nodiscard]] bool in_doubt() const noexcept { return committing_; }
     void forget_doubt() noexcept { committing_ = false; }
@@ -65,7 +81,7 @@ public:
     /// source, has written it: the two would rebuild each other for ever.
     [[nodiscard]] bool load(Session& session) {
         const std::string before = std::exchange(checkpoint_, {}).log;
-        position_ = replay_until_ = {};
+        position_ = low_ = replay_until_ = {};
         version_ = attempts_ = 0;
         const std::optional<StoredCheckpoint> stored = session.load();
         if (!stored) { return false; }
@@ -76,15 +92,17 @@ public:
         std::optional<Checkpoint> found = checkpoint_from(stored->text);
         const std::optional<Position> position =
             found ? Position::from(found->position) : std::nullopt;
-        if (!position) {
+        const std::optional<Position> low =
+            heeds_low_ && found ? Position::from(found->low) : position;
+        if (!position || !low) {
             reporter_.tell(Moment::checkpoint_unreadable,
                 "the stored text is none that this version writes: "
                 "every record is handed over again");
             return false;
         }
         if (before == session.log() && found->log != before) { refuse_shared_name(); }
-        const Usable usable =
-            found->log != session.log() ? Usable::other_log : session.usable(*position);
+        Usable usable = found->log != session.log() ? Usable::other_log : session.usable(*position);
+        if (usable == Usable::yes && heeds_low_) { usable = session.usable(*low); }
         checkpoint_ = std::move(*found);
         if (usable != Usable::yes) {
             reporter_.tell(
@@ -93,6 +111,7 @@ public:
             return false;
         }
         position_ = *position;
+        low_ = *low;
         replay_until_ = session.head();
         return true;
     }
@@ -108,7 +127,7 @@ public:
         ++version_;
         attempts_ = 0;
         std::swap(checkpoint_, next_);
-        position_ = Position::from(checkpoint_.position).value_or(Position{});
+        take_places();
         written_ = Clock::now();
         unwritten_ = false;
     }
@@ -116,7 +135,7 @@ public:
     /// Goes on from there as if it were written. *Requires* that what is written leads there too.
     void move_on(const Checkpoint& next) {
         checkpoint_ = next;
-        position_ = Position::from(next.position).value_or(Position{});
+        take_places();
         attempts_ = 0;
     }
 
@@ -129,12 +148,27 @@ public:
         return unwritten_ && Clock::now() - written_ > patience;
     }
 
+    /// Looks for changes, and passes what isn't for this pipeline. Nothing: there are some; else
+    /// whether that should be written.
+    [[nodiscard]] std::optional<bool> look(Session& session) {
+        const auto seen = session.poll(position_);
+        if (!seen) { return std::nullopt; }
+        const bool write = pass_to(*seen);
+        if (!heeds_low_) { return write; }
+        const auto low = session.poll_low(low_);
+        if (!low) { return std::nullopt; }
+        unwritten_ = unwritten_ || *low != low_;
+        low_ = *low;
+        return pass_to(position_);
+    }
+
     void rebuild_begins() noexcept { replay_until_ = {}; }
 
     /// What a pipeline that gets on is doing.
     [[nodiscard]] State state() const noexcept {
         if (checkpoint_.rebuild.running) { return State::rebuilding; }
-        return replaying() ? State::replaying : State::following;
+        const bool old = replaying(false) || (heeds_low_ && replaying(true));
+        return old ? State::replaying : State::following;
     }
 
     /// Goes on from this place at the next `take_up_rewind`. *Throws* `Error` (`invalid_argument`)
@@ -157,6 +191,7 @@ public:
         if (to && !checkpoint_.rebuild.running && session.usable(*to) == Usable::yes) {
             Checkpoint next = checkpoint_;
             next.position = to->text();
+            if (heeds_low_ && *to < low_) { next.low = next.position; }
             next.deal.reset();
             session.begin();
             try {
@@ -171,6 +206,11 @@ public:
     }
 
 private:
+    void take_places() {
+        position_ = Position::from(checkpoint_.position).value_or(Position{});
+        low_ = Position::from(checkpoint_.low).value_or(position_);
+    }
+
     [[nodiscard]] static std::string why_unusable(
         Session& session, Usable usable, const std::string& log) {
         constexpr std::string_view rebuild = ": every record is handed over again";
@@ -195,12 +235,14 @@ private:
     }
 
     const Reporter& reporter_;
+    bool heeds_low_;
     Checkpoint checkpoint_;
     Checkpoint next_; // while it is committed; kept for its storage
     std::int64_t version_ = 0;
     bool was_known_ = false;
     std::int64_t attempts_ = 0;
     Position position_;
+    Position low_; // of what is of low priority
     Position replay_until_;
     bool committing_ = false;
     bool unwritten_ = false;

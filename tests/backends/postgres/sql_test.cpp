@@ -34,6 +34,7 @@ constexpr std::string_view table = "CREATE TABLE account (id bigint PRIMARY KEY,
 const auto touch = at::source<Account>();
 const auto images =
     at::source<Account>().images().exclude<&Account::note>().named("account_images");
+const auto low = at::source<Account>().low_priority().named("account_low");
 
 const std::filesystem::path folder = std::filesystem::path{AFTERTOUCH_SOURCE_DIR} / "sql/postgres";
 
@@ -78,6 +79,7 @@ std::map<std::string, std::string> rendered() {
     files["prune.sql"] = file(at::prune_script(database));
     files["remove.sql"] = file(at::remove_script(database, touch));
     files["capture_account_images.sql"] = file(at::install_script(database, images));
+    files["capture_account_low.sql"] = file(at::install_script(database, low));
     at::install(database, images);
     files["release_account_images.sql"] = file(at::remove_script(database, images));
     return files;
@@ -148,6 +150,42 @@ TEST_CASE("O4: psql installs by file, and verify has nothing to say") {
     const std::string status = at::status_script(database).statements().front().sql;
     CHECK(
         one<std::int64_t>(database, "SELECT lag_records::bigint FROM (" + status + ") AS s") == 0);
+}
+
+TEST_CASE("O4, PT10: psql installs a capture that heeds priorities, and marks changes by hand") {
+    Shop shop;
+    for (const char* name : {"000_sample_table.sql", "001_change_log.sql", "capture_account.sql",
+             "capture_account_low.sql"}) {
+        REQUIRE(run(shop, name));
+    }
+    Database& database = shop.database;
+    CHECK(at::to_text(at::verify(database, touch, low)).empty());
+    at::Options options;
+    options.name = "p";
+    options.schema = at::Schema::verify;
+    std::vector<std::int64_t> keys;
+    at::Pipeline pipeline{low,
+        [&](const at::Batch<Account>& batch) {
+            keys.insert(keys.end(), batch.ids().begin(), batch.ids().end());
+        },
+        database, options};
+    pipeline.drain();
+    // Rows of one statement lie in the log one by one and as pods; both are marked.
+    database.execute(
+        "BEGIN; SET LOCAL aftertouch.priority = 'low'; INSERT INTO account SELECT i, "
+        "'job', 0, NULL FROM generate_series(1, 1200) AS i; COMMIT; INSERT INTO account "
+        "VALUES (2000, 'ada', 5, NULL)");
+    const std::string status = at::status_script(database).statements().front().sql;
+    CHECK(
+        one<std::int64_t>(database, "SELECT lag_records::bigint FROM (" + status + ") AS s") == 1);
+    CHECK(one<std::int64_t>(database,
+              "SELECT low_priority_lag_records::bigint FROM (" + status + ") AS s") == 1200);
+    pipeline.drain();
+    REQUIRE(keys.size() == 1201);
+    CHECK(keys.front() == 2000);
+    CHECK(one<std::int64_t>(
+              database, "SELECT low_priority_lag_records::bigint FROM (" + status + ") AS s") == 0);
+    CHECK(run(shop, "prune.sql"));
 }
 
 TEST_CASE("O5: releasing by file takes off what is ours") {

@@ -118,11 +118,18 @@ public:
         return std::make_unique<Lease>(std::make_unique<Connection>(parameters_, options), request);
     }
 
-    [[nodiscard]] Lag lag(const Capture& capture, std::string_view position) {
+    [[nodiscard]] Lag lag(const Capture& capture, std::string_view position, std::string_view low) {
         return with_manager("status", capture, [&](SchemaManager& manager) {
             const auto installed = manager.find();
             const auto from = Position::from(position);
-            return installed && from ? read_lag(own_connection(), installed->id, *from) : Lag{};
+            const auto low_from = Position::from(low);
+            if (!installed || !from) { return Lag{}; }
+            Lag lag = read_lag(own_connection(), installed->id, *from);
+            if (low_from) {
+                lag.add_low_priority(
+                    read_lag(own_connection(), dialect::low_capture(installed->id), *low_from));
+            }
+            return lag;
         });
     }
     /// Where dead letters of a pipeline over a capture lie, for SQL text.

@@ -39,13 +39,13 @@ struct ReadFacts {
     bool reached = true;   ///< the server's transactions have come as far as the position's
 };
 
-/// The log of one capture.
+/// The log of one capture; with `low_priority` of what was marked so, and else of the rest.
 class ChangeLog {
 public:
     ChangeLog(Connection& connection, const Capture& capture, std::int64_t id,
-        const TableFacts& facts, std::string own_name)
+        const TableFacts& facts, std::string own_name, bool low_priority = false)
         : connection_{&connection}, decoder_{capture, facts}, reached_{connection, capture, facts} {
-        const dialect::LogRead read{id, capture.images, std::move(own_name)};
+        const dialect::LogRead read{id, capture.images, std::move(own_name), low_priority};
         images_ = capture.images;
         opening_ = dialect::open_window(read);
         new_window_ = dialect::read_new_window(read);

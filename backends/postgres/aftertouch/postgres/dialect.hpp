@@ -13,13 +13,17 @@
 
 /// \file
 /// The SQL that the PostgreSQL backend runs on its own tables; no client library. What reads a
-/// source: source_dialect.hpp; triggers: triggers.hpp.
+/// source: source_dialect.hpp; triggers: triggers.hpp; how far pipelines are: lag.hpp.
 
 namespace aftertouch::postgres::dialect {
 
 /// How many bytes of values one read of the log or of a source brings at most, but for one larger
 /// row: the rest is read when the batch has room for it.
 inline constexpr std::int64_t chunk_bytes = 16'777'216;
+
+/// What the log has in place of a capture's number, for changes that were marked as of low
+/// priority.
+[[nodiscard]] constexpr std::int64_t low_capture(std::int64_t capture) noexcept { return -capture; }
 
 /// `$1, $2`
 [[nodiscard]] inline std::string holes(std::size_t count, std::size_t first = 1) {
@@ -41,7 +45,8 @@ inline constexpr std::string_view last_number =
 struct LogRead {
     std::int64_t capture = 0;
     bool images = false;
-    std::string own_name{}; ///< leave out what this pipeline made; empty: nothing
+    std::string own_name{};    ///< leave out what this pipeline made; empty: nothing
+    bool low_priority = false; ///< what was marked so, and not the rest
 };
 
 namespace detail {
@@ -75,11 +80,11 @@ inline constexpr const char* within_window =
 // the key.
 [[nodiscard]] inline std::string log_rows(const LogRead& read, const std::string& key,
     const std::string& from, const std::string& within, const std::string& limit) {
-    std::string text = "SELECT l.seq, l.op, l.at, l.keys, " + key +
-                       (read.images ? ", l.image" : "") +
-                       " FROM aftertouch.log AS l WHERE l.seq > " + from +
-                       " AND l.capture = " + std::to_string(read.capture) +
-                       " AND NOT pg_visible_in_snapshot(l.xid, $1::pg_snapshot)" + within;
+    std::string text =
+        "SELECT l.seq, l.op, l.at, l.keys, " + key + (read.images ? ", l.image" : "") +
+        " FROM aftertouch.log AS l WHERE l.seq > " + from + " AND l.capture = " +
+        std::to_string(read.low_priority ? low_capture(read.capture) : read.capture) +
+        " AND NOT pg_visible_in_snapshot(l.xid, $1::pg_snapshot)" + within;
     if (!read.own_name.empty()) {
         text += " AND NOT EXISTS (SELECT 1 FROM aftertouch.own_change AS o WHERE o.xid = l.xid AND "
                 "o.pipeline = " +
@@ -257,43 +262,5 @@ inline constexpr std::string_view await_lane =
 /// $1 pipeline, $2 deal: the lanes that have handled their part.
 inline constexpr std::string_view finished_lanes =
     "SELECT lane FROM aftertouch.lane WHERE pipeline = $1 AND deal = $2::bigint";
-
-// ------------------------------------------------------------------------------------------------
-// lag and places
-
-/// $1 snapshot, $2, $3 marks, $4 the window's snapshot or null, $5 number and $6 item up to which
-/// it is handled: how many changes aren't handled, and for how many microseconds the oldest waits.
-[[nodiscard]] inline std::string lag(std::int64_t capture) {
-    return "WITH f AS MATERIALIZED (" + detail::search_begin("pg_current_snapshot()") +
-           ") SELECT coalesce(sum(coalesce(l.keys, 1) - CASE WHEN l.seq = $5::bigint THEN "
-           "$6::integer ELSE 0 END), 0)::bigint, coalesce((extract(epoch FROM clock_timestamp() - "
-           "min(l.at)) * 1000000)::bigint, 0) FROM f JOIN aftertouch.log AS l ON l.seq > f.lo "
-           "WHERE "
-           "l.capture = " +
-           std::to_string(capture) +
-           " AND NOT pg_visible_in_snapshot(l.xid, $1::pg_snapshot) AND NOT ($4::pg_snapshot IS "
-           "NOT "
-           "NULL AND pg_visible_in_snapshot(l.xid, $4::pg_snapshot) AND (l.seq < $5::bigint OR "
-           "(l.seq = $5::bigint AND $6::integer = 0)))";
-}
-
-inline constexpr std::string_view all_marks = "SELECT marks FROM aftertouch.checkpoint";
-
-/// $1 a time: the transactions that wrote at it or later must come again, and none else need. A
-/// snapshot that sees the others, but none that still runs: xmax, then those below that it doesn't
-/// see; the last number; and whether the log reaches back to that time.
-inline constexpr std::string_view snapshot_before =
-    "WITH n AS MATERIALIZED (SELECT pg_current_snapshot() AS now), late AS MATERIALIZED (SELECT "
-    "DISTINCT xid FROM aftertouch.log WHERE at >= $1::timestamptz), early AS MATERIALIZED (SELECT "
-    "l.xid FROM aftertouch.log AS l WHERE l.at < $1::timestamptz AND NOT EXISTS (SELECT 1 FROM "
-    "late WHERE late.xid = l.xid) ORDER BY l.xid DESC LIMIT 1), most AS (SELECT "
-    "greatest(coalesce((SELECT xid::text::bigint + 1 FROM early), 1), coalesce((SELECT "
-    "pg_snapshot_xmax(through)::text::bigint FROM aftertouch.meta), 1), CASE WHEN EXISTS (SELECT 1 "
-    "FROM late) THEN 1 ELSE pg_snapshot_xmax(n.now)::text::bigint END) AS xmax FROM n) SELECT "
-    "most.xmax, array_to_string(ARRAY(SELECT x::text::bigint FROM (SELECT xid AS x FROM late UNION "
-    "SELECT pg_snapshot_xip(n.now) FROM n) AS r WHERE x::text::bigint < most.xmax ORDER BY 1), "
-    "','), coalesce(pg_sequence_last_value('aftertouch.log_seq_seq'::regclass), 0), (SELECT "
-    "through IS NULL OR "
-    "pruned_at < $1::timestamptz FROM aftertouch.meta) FROM most";
 
 } // namespace aftertouch::postgres::dialect

@@ -19,6 +19,7 @@
 #include <aftertouch/detail/refusals.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/postgres/batch_transaction.hpp>
+#include <aftertouch/postgres/capture_logs.hpp>
 #include <aftertouch/postgres/change_log.hpp>
 #include <aftertouch/postgres/drift_watch.hpp>
 #include <aftertouch/postgres/lane_session.hpp>
@@ -79,25 +80,19 @@ public:
     }
 
     [[nodiscard]] std::optional<StoredCheckpoint> load() {
-        std::optional<StoredCheckpoint> stored = store_.load(log_->marks());
+        std::optional<StoredCheckpoint> stored = store_.load(logs_->marks());
         const auto checkpoint = stored ? checkpoint_from(stored->text) : std::nullopt;
-        if (!checkpoint || checkpoint->log != installed_.log) { log_->marks().clear(); }
+        if (!checkpoint || checkpoint->log != installed_.log) { logs_->marks().clear(); }
         return stored;
     }
 
     [[nodiscard]] std::string capture_of(std::string_view log) { return manager_.capture_of(log); }
 
     [[nodiscard]] std::optional<Position> poll(const Position& from) {
-        try {
-            if (watch_.finds_cause_of_quiet()) { return std::nullopt; }
-            log_->begin_batch();
-            const std::optional<Position> end = log_->pass(from);
-            return judge(log_->facts(), from) == Usable::yes ? end : std::nullopt;
-        } catch (const Error& error) {
-            if (!detail::is_missing_object(error)) { throw; }
-            watch_.suspect(); // the batch's look says what is missing
-            return std::nullopt;
-        }
+        return poll([&] { return logs_->pass(from); });
+    }
+    [[nodiscard]] std::optional<Position> poll_low(const Position& from) {
+        return poll([&] { return logs_->pass_low(from); });
     }
 
     /// The lanes that have handled their part of a deal.
@@ -107,25 +102,30 @@ public:
 
     void begin() {
         transaction_.begin();
-        log_->begin_batch();
+        logs_->begin_batch();
         seen_.reset();
     }
 
     [[nodiscard]] std::vector<Difference> drift() { return watch_.differences(); }
 
-    [[nodiscard]] Usable usable(const Position& position) {
-        return judge(read_ ? log_->facts() : log_->check(position), position);
-    }
+    [[nodiscard]] Usable usable(const Position& position) { return logs_->usable(position, read_); }
     [[nodiscard]] Position head() {
-        Position end = log_->head();
+        Position end = changes().head();
         note_seen(end.last);
         return end;
     }
 
     template <class Sink>
     std::pair<Position, bool> read_changes(const Position& from, std::size_t limit, Sink&& sink) {
-        auto read = log_->read(from, limit, nullptr, std::forward<Sink>(sink));
+        auto read = changes().read(from, limit, nullptr, std::forward<Sink>(sink));
         note_read();
+        return read;
+    }
+
+    template <class Sink>
+    std::pair<Position, bool> read_low(const Position& from, std::size_t limit, Sink&& sink) {
+        auto read = logs_->read_low(from, limit, std::forward<Sink>(sink));
+        note_seen(logs_->low_seen());
         return read;
     }
 
@@ -145,14 +145,14 @@ public:
         const std::vector<Value>* const cursor = left_to_pages ? &last : nullptr;
         bool more = false;
         if (from.window && !none_yet) {
-            std::tie(read.end, more) = log_->read(from, limit, cursor, counted);
+            std::tie(read.end, more) = changes().read(from, limit, cursor, counted);
             note_read();
         }
         if (more || room == 0) { return read; }
-        const bool news = rows_->read_page(*log_, read.end, last, limit);
+        const bool news = rows_->read_page(changes(), read.end, last, limit);
         note_read();
         if (news && !none_yet) {
-            std::tie(read.end, more) = log_->read(Position{read.end}, room, cursor, counted);
+            std::tie(read.end, more) = changes().read(Position{read.end}, room, cursor, counted);
             note_read();
         } else {
             read.end.pass_window(); // before the first page every change is in its page
@@ -190,7 +190,7 @@ public:
     }
 
     void commit() {
-        own_mark_ = store_.store_and_commit(stored_, version_, log_->marks(), seen_);
+        own_mark_ = store_.store_and_commit(stored_, version_, logs_->marks(), seen_);
         read_ = false;
         transaction_.ended();
         keep_marks();
@@ -215,29 +215,29 @@ public:
     }
 
 private:
-    [[nodiscard]] Usable judge(const ReadFacts& facts, const Position& position) {
-        if (facts.log != installed_.short_log) { return Usable::other_log; }
-        if (!facts.usable) { return Usable::pruned; }
-        std::int64_t highest = std::max(position.last, position.window ? position.window->last : 0);
-        for (const Mark& mark : log_->marks().all()) { highest = std::max(highest, mark.seq); }
-        if (facts.reached && facts.last >= highest) { return Usable::yes; }
-        log_->marks().clear();
-        return Usable::rewound;
+    [[nodiscard]] ChangeLog& changes() noexcept { return logs_->log(); }
+
+    template <class Pass>
+    [[nodiscard]] std::optional<Position> poll(Pass pass) {
+        try {
+            return watch_.finds_cause_of_quiet() ? std::nullopt : pass();
+        } catch (const Error& error) {
+            if (!detail::is_missing_object(error)) { throw; }
+            watch_.suspect(); // the batch's look says what is missing
+            return std::nullopt;
+        }
     }
 
     void note_seen(std::int64_t number) { seen_ = std::max(seen_.value_or(0), number); }
     void note_read() {
         read_ = true;
-        note_seen(log_->facts().last);
+        note_seen(changes().facts().last);
     }
 
     void keep_marks() {
-        if (own_mark_) { log_->marks().add(*own_mark_); }
+        if (own_mark_) { logs_->marks().add(*own_mark_); }
         own_mark_.reset();
-        const auto checkpoint = checkpoint_from(stored_);
-        const auto position =
-            checkpoint ? Position::from(checkpoint->position) : std::optional<Position>{};
-        if (position) { log_->marks().trim(position->seen); }
+        logs_->trim_marks(stored_);
     }
 
     void read_installation() {
@@ -252,7 +252,7 @@ private:
         const TableFacts facts = planner.catalog().table(request_.capture.table.name);
         require_readable(request_.capture, facts);
         folds_.assign(request_.capture.table.key.size(), KeyFold::exact);
-        log_.emplace(*connection_, request_.capture, installed_.id, facts,
+        logs_.emplace(*connection_, request_.capture, installed_, facts,
             request_.skip_own_changes ? request_.pipeline : std::string{});
         rows_.emplace(*connection_, request_.capture.table, request_.order, facts);
     }
@@ -267,7 +267,7 @@ private:
     Waker waker_;
     InstalledCapture installed_;
     std::vector<KeyFold> folds_;
-    std::optional<ChangeLog> log_;
+    std::optional<CaptureLogs> logs_;
     std::optional<SourceRows> rows_;
     bool read_ = false;                // the log was read in the transaction
     std::optional<std::int64_t> seen_; // the log's last number before it wrote

@@ -8,6 +8,7 @@
 
 #include <aftertouch/capture.hpp>
 #include <aftertouch/identifier.hpp>
+#include <aftertouch/postgres/dialect.hpp>
 
 /// \file
 /// The bodies of a capture's trigger functions. No client library is called.
@@ -26,7 +27,9 @@ inline constexpr std::string_view new_rows = "aftertouch_new";
 class TriggerBodies {
 public:
     TriggerBodies(std::int64_t id, const Capture& capture)
-        : id_{std::to_string(id)}, capture_{capture} {}
+        : id_{std::to_string(id)},
+          marked_id_{capture.low_priority ? marked(id) : id_},
+          capture_{capture} {}
 
     [[nodiscard]] std::string insert() const { return statement('I', new_rows); }
     [[nodiscard]] std::string remove() const { return statement('D', old_rows); }
@@ -112,7 +115,7 @@ private:
                (capture_.images ? ", image)\n" : ")\n");
     }
     [[nodiscard]] std::string start(char operation) const {
-        return id_ + ", '" + operation + "', ";
+        return marked_id_ + ", '" + operation + "', ";
     }
 
     // The first eight as rows of their own, the rest as pods of 500 keys: cheap for one row and
@@ -146,7 +149,7 @@ private:
                    "'::pg_catalog.\"char\", " + key_text(after.empty() ? before : after) +
                    (capture_.images ? ", " + image(before, after) : "") + " WHERE " + when;
         };
-        return insert_into("key") + "      SELECT " + id_ + ", e.op, e.key" +
+        return insert_into("key") + "      SELECT " + marked_id_ + ", e.op, e.key" +
                (capture_.images ? ", e.image" : "") + "\n        FROM " + placed(old_rows) +
                " AS o\n        JOIN " + placed(new_rows) +
                " AS n ON n.aftertouch_place OPERATOR(pg_catalog.=) o.aftertouch_place\n        "
@@ -174,7 +177,15 @@ private:
                (capture_.images ? ", " + image(before, after) : "") + ");\n";
     }
 
+    // The transaction may have said that what it does is of low priority.
+    [[nodiscard]] static std::string marked(std::int64_t id) {
+        return "CASE WHEN pg_catalog.current_setting('aftertouch.priority', true) "
+               "OPERATOR(pg_catalog.=) 'low' THEN " +
+               std::to_string(dialect::low_capture(id)) + " ELSE " + std::to_string(id) + " END";
+    }
+
     std::string id_;
+    std::string marked_id_;
     const Capture& capture_;
 };
 

@@ -15,9 +15,12 @@ namespace aftertouch::postgres::dialect {
 /// For a person: each pipeline with its capture, what it is behind, and its rebuild.
 inline constexpr std::string_view status =
     "WITH word AS (SELECT *, split_part(checkpoint, ' ', 2) AS log, split_part(checkpoint, ' ', 3) "
-    "AS place, split_part(checkpoint, ' ', 5) AS rebuild FROM aftertouch.checkpoint),\n  seen AS "
+    "AS place, split_part(split_part(checkpoint, ' ', 4), '/', 2) AS low, split_part(checkpoint, "
+    "' ', 5) AS rebuild FROM aftertouch.checkpoint),\n  seen AS "
     "(SELECT *, CASE WHEN place ~ '^[1-9][0-9]*-[1-9][0-9]*-[0-9,]*_' THEN "
-    "replace(split_part(place, '_', 1), '-', ':')::pg_snapshot END AS snapshot FROM word)\nSELECT "
+    "replace(split_part(place, '_', 1), '-', ':')::pg_snapshot END AS snapshot,\n    CASE WHEN low "
+    "~ '^[1-9][0-9]*-[1-9][0-9]*-[0-9,]*_' THEN replace(split_part(low, '_', 1), '-', "
+    "':')::pg_snapshot END AS low_snapshot FROM word)\nSELECT "
     "p.pipeline, c.name AS capture,\n  CASE WHEN p.place = '' THEN 'starting' WHEN p.rebuild LIKE "
     "'r%' "
     "THEN 'rebuilding' ELSE "
@@ -25,7 +28,10 @@ inline constexpr std::string_view status =
     "0) FROM aftertouch.log AS l WHERE l.capture = c.id AND NOT pg_visible_in_snapshot(l.xid, "
     "p.snapshot)) AS lag_records,\n  (SELECT coalesce(round(extract(epoch FROM clock_timestamp() - "
     "min(l.at)), 3), 0) FROM aftertouch.log AS l WHERE l.capture = c.id AND NOT "
-    "pg_visible_in_snapshot(l.xid, p.snapshot)) AS lag_seconds,\n  CASE WHEN p.rebuild LIKE 'r%' "
+    "pg_visible_in_snapshot(l.xid, p.snapshot)) AS lag_seconds,\n  (SELECT "
+    "coalesce(sum(coalesce(l.keys, 1)), 0) FROM aftertouch.log AS l WHERE l.capture = -c.id AND "
+    "NOT pg_visible_in_snapshot(l.xid, p.low_snapshot)) AS low_priority_lag_records,\n  CASE WHEN "
+    "p.rebuild LIKE 'r%' "
     "THEN substr(p.rebuild, 2) END "
     "AS rebuild_done_of_total, p.attempts AS failed_attempts, p.at AS written,\n  (SELECT "
     "count(*) FROM "
@@ -54,8 +60,10 @@ inline constexpr std::string_view open_transactions =
 /// the log went. A checkpoint of another log doesn't count: its pipeline rebuilds. Who prunes at
 /// the same time waits, and the note never goes back.
 inline constexpr std::string_view prune =
-    "WITH word AS (SELECT split_part(checkpoint, ' ', 2) AS log, split_part(split_part(checkpoint, "
-    "' ', 3), '_', 1) AS place FROM aftertouch.checkpoint),\n  passed AS (SELECT CASE WHEN place ~ "
+    "WITH word AS (SELECT split_part(checkpoint, ' ', 2) AS log, split_part(place, '_', 1) AS "
+    "place FROM aftertouch.checkpoint,\n    LATERAL (VALUES (split_part(checkpoint, ' ', 3)), "
+    "(split_part(split_part(checkpoint, ' ', 4), '/', 2))) AS v (place)),\n  passed AS (SELECT "
+    "CASE WHEN place ~ "
     "'^[1-9][0-9]*-[1-9][0-9]*-[0-9,]*$' THEN replace(place, '-', ':')::pg_snapshot END AS seen\n  "
     "  FROM word AS w JOIN aftertouch.meta AS m ON m.log_id = split_part(w.log, '.', 1) JOIN "
     "aftertouch.capture AS c ON c.incarnation = split_part(w.log, '.', 3)),\n  oldest AS (SELECT "

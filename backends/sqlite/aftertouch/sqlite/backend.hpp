@@ -116,20 +116,18 @@ public:
         return std::make_unique<Lease>(connect(), request, stopping);
     }
 
-    [[nodiscard]] Lag lag(const Capture& capture, std::string_view position) {
+    [[nodiscard]] Lag lag(const Capture& capture, std::string_view position, std::string_view low) {
         return with_manager("status", capture, [&](SchemaManager& manager) {
-            Lag lag;
             const auto installed = manager.find();
             const auto from = Position::from(position);
-            if (!installed || !from) { return lag; }
-            const std::vector<Value> values{Value{Cell::integer(from->seq)}};
-            connection_->each(dialect::lag(dialect::schema_of(capture), installed->id), values,
-                [&](const Statement& row) {
-                    lag.records = row[0].as_integer();
-                    lag.age = std::chrono::microseconds{
-                        static_cast<std::int64_t>(row[1].as_real() * 86'400e6)};
-                    return false;
-                });
+            const auto low_from = Position::from(low);
+            if (!installed || !from) { return Lag{}; }
+            const std::string schema = dialect::schema_of(capture);
+            Lag lag = lag_behind(dialect::lag(schema, installed->id), *from);
+            if (low_from) {
+                const std::int64_t marked = dialect::low_capture(installed->id);
+                lag.add_low_priority(lag_behind(dialect::lag(schema, marked), *low_from));
+            }
             return lag;
         });
     }
@@ -190,6 +188,17 @@ private:
 
     explicit Database(sqlite3* borrowed)
         : connection_{std::make_shared<Connection>(borrowed)}, shared_{true} {}
+
+    [[nodiscard]] Lag lag_behind(const std::string& sql, Position from) {
+        Lag lag;
+        connection_->each(sql, std::array{Cell::integer(from.seq)}, [&](const Statement& row) {
+            lag.records = row[0].as_integer();
+            lag.age =
+                std::chrono::microseconds{static_cast<std::int64_t>(row[1].as_real() * 86'400e6)};
+            return false;
+        });
+        return lag;
+    }
 
     // A connection of its own where the database is a file.
     [[nodiscard]] SessionConnection connect() {

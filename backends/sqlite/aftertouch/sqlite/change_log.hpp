@@ -5,6 +5,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <span>
 #include <string>
@@ -54,7 +55,7 @@ struct Position {
 
 /// What a pipeline wants of the log.
 struct LogFilter {
-    std::int64_t capture = 0;
+    std::int64_t capture = 0; ///< as the log has it
     std::size_t key_parts = 1;
     std::size_t imaged = 0;
     std::string own_name{}; ///< leave out changes that this pipeline made; empty: hand them over
@@ -85,7 +86,7 @@ public:
         : connection_{&connection},
           schema_{std::move(schema)},
           filter_{std::move(filter)},
-          bounds_{dialect::bounds(schema_, filter_.capture)},
+          bounds_{dialect::bounds(schema_, std::abs(filter_.capture))},
           has_changes_{dialect::has_changes(schema_, filter_.capture, skips_own())},
           head_{dialect::head(schema_)},
           read_all_{dialect::read_log(schema_, read({}))},

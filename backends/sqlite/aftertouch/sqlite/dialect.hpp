@@ -45,6 +45,10 @@ inline constexpr std::size_t image_columns = 900;
     return "aftertouch_row_" + std::to_string(capture);
 }
 
+/// What the log has in place of a capture's number, for changes that were marked as of low
+/// priority.
+[[nodiscard]] constexpr std::int64_t low_capture(std::int64_t capture) noexcept { return -capture; }
+
 /// `k1, k2`
 [[nodiscard]] inline std::string key_columns(std::size_t parts, std::string_view prefix = "k") {
     std::string text;
@@ -228,13 +232,24 @@ inline constexpr std::int64_t follow_up_rows = 20'000;
            " AS m WHERE m.log_id || '.' || c.incarnation = $1";
 }
 
+/// Of a checkpoint's `LOG POSITION gGENERATION/LOW ...` the LOW; NULL where there is none.
+[[nodiscard]] inline std::string low_place(const std::string& rest) {
+    const std::string behind = "substr(" + rest + ", instr(" + rest + ", ' ') + 1)";
+    const std::string word = "substr(" + behind + ", instr(" + behind + ", ' ') + 1)";
+    return "(SELECT CAST(substr(w, instr(w, '/') + 1) AS INTEGER) FROM (SELECT substr(v, 1, "
+           "instr(v || ' ', ' ') - 1) AS w FROM (SELECT " +
+           word + " AS v)) WHERE instr(w, '/'))";
+}
+
 /// For a person: each pipeline with its capture, its place, what it is behind, and its rebuild.
 [[nodiscard]] inline std::string status(const std::string& schema) {
     const std::string log = own(schema, "log");
     return "WITH word AS (SELECT pipeline, attempts, at, substr(checkpoint, 5) AS rest FROM " +
            own(schema, "checkpoint") +
            "),\n  place AS (SELECT *, substr(rest, 1, instr(rest, ' ') - 1) AS log, substr(rest, "
-           "instr(rest, ' ') + 1) AS tail "
+           "instr(rest, ' ') + 1) AS tail, " +
+           low_place("rest") +
+           " AS low "
            "FROM word)\nSELECT p.pipeline, c.name AS capture,\n"
            "  CASE WHEN p.rest = '' THEN 'starting' WHEN p.tail LIKE '% r%' THEN 'rebuilding' ELSE "
            "'following' END AS state,\n"
@@ -245,6 +260,9 @@ inline constexpr std::int64_t follow_up_rows = 20'000;
            "  (SELECT coalesce(round((" +
            std::string{now} + " - min(at)) * 86400, 3), 0) FROM " + log +
            " WHERE seq > CAST(p.tail AS INTEGER) AND capture = c.id) AS lag_seconds,\n"
+           "  (SELECT count(*) FROM " +
+           log +
+           " WHERE seq > p.low AND capture = -c.id) AS low_priority_lag_records,\n"
            "  CASE WHEN p.tail LIKE '% r%' THEN substr(p.tail, instr(p.tail, ' r') + 2, "
            "instr(substr(p.tail || ' ', instr(p.tail, "
            "' r') + 1), ' ') - 2) END AS rebuild_done_of_total,\n"

@@ -75,6 +75,17 @@ struct SchemaObject {
     };
 }
 
+/// The table by which transactions mark what they change as of low priority, for captures that
+/// heed it. Only one that is written now ever has a row.
+[[nodiscard]] inline SchemaObject low_priority_table() {
+    return {"table", "aftertouch_low_priority",
+        "CREATE TABLE \"aftertouch_low_priority\" (since INTEGER NOT NULL)",
+        "Marks what a transaction changes as of low priority, between\nINSERT INTO "
+        "aftertouch_low_priority SELECT coalesce(max(seq), 0) FROM aftertouch_log and\nDELETE FROM "
+        "aftertouch_low_priority. Undo: DROP TABLE, without captures that heed it.",
+        false};
+}
+
 /// The tables that hold a capture's images: one for each 900 columns.
 [[nodiscard]] inline std::vector<SchemaObject> image_tables(
     std::int64_t id, const Capture& capture) {

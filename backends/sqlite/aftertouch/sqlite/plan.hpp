@@ -201,6 +201,7 @@ private:
                 plan_leftover_images(plan, object.name);
             }
         }
+        if (capture_.low_priority) { add_if_missing(plan, low_priority_table()); }
         const auto row_table = TriggerWriter{id, capture_, plan.facts}.row_table();
         if (row_table) {
             plan_table(plan, *row_table);
@@ -249,7 +250,8 @@ private:
             const std::optional<std::string> there = catalog_.object("trigger", name);
             const bool needed = object != wanted.end();
             const bool as_wanted = needed && there == object->sql;
-            const bool older = as_wanted && !overtaken.by.empty() && !moment.ends_with("_guard");
+            const bool older = as_wanted && !overtaken.by.empty() && tells_changes(moment) &&
+                               !moment.ends_with("_guard");
             if (needed ? as_wanted && !older : !there) { continue; }
             if (there) { plan.script.add({}, "DROP TRIGGER " + in_schema(name)); }
             if (needed) { plan.script.add(object->comment, qualified(*object)); }
@@ -259,7 +261,7 @@ private:
                 : older   ? " is older than trigger " + overtaken.by + ", which runs before it"
                           : " isn't as it should be";
             plan.differences.push_back({"trigger " + name + state, "install the capture again",
-                needed && (!older || overtaken.lost)});
+                needed && tells_changes(moment) && (!older || overtaken.lost)});
         }
     }
 

@@ -146,6 +146,7 @@ private:
             for (const SchemaObject& object : shared_tables(1)) {
                 drop("It was the last capture.", object.name);
             }
+            drop("", low_priority_table().name);
         } else {
             add_removal_of_rows(script, planner, *installed);
         }
@@ -170,14 +171,17 @@ private:
         Script& script, Planner& planner, const InstalledCapture& installed) {
         const std::string id = std::to_string(installed.id);
         const std::string log = planner.own("log");
+        const std::string of_capture =
+            id + ", " + std::to_string(dialect::low_capture(installed.id));
         script.add(
             "Its changes, but for the row with the highest number, from which SQLite counts on.",
-            "DELETE FROM " + log + " WHERE capture = " + id + " AND seq < (SELECT max(seq) FROM " +
-                log + ")");
+            "DELETE FROM " + log + " WHERE capture IN (" + of_capture +
+                ") AND seq < (SELECT max(seq) FROM " + log + ")");
         script.add("That one, if it is of this capture, keeps its number alone.",
             "UPDATE " + log +
-                " SET capture = NULL, k1 = NULL, k2 = NULL, k3 = NULL, k4 = NULL WHERE capture = " +
-                id);
+                " SET capture = NULL, k1 = NULL, k2 = NULL, k3 = NULL, k4 = NULL WHERE capture IN "
+                "(" +
+                of_capture + ')');
         const std::string of_its_pipelines =
             " WHERE substr(checkpoint, 5, instr(substr(checkpoint, 5), ' ') - 1) = (SELECT "
             "m.log_id || '.' || "

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -16,18 +15,17 @@
 
 #include <aftertouch/backend.hpp>
 #include <aftertouch/checkpoint.hpp>
-#include <aftertouch/detail/fair_mutex.hpp>
 #include <aftertouch/detail/refusals.hpp>
 #include <aftertouch/error.hpp>
 #include <aftertouch/sqlite/change_log.hpp>
 #include <aftertouch/sqlite/lease.hpp>
-#include <aftertouch/sqlite/lock_wait.hpp>
 #include <aftertouch/sqlite/prepared.hpp>
 #include <aftertouch/sqlite/schema.hpp>
 #include <aftertouch/sqlite/session_connection.hpp>
 #include <aftertouch/sqlite/snapshot.hpp>
 #include <aftertouch/sqlite/store.hpp>
 #include <aftertouch/sqlite/wake.hpp>
+#include <aftertouch/sqlite/write_turn.hpp>
 #include <aftertouch/transaction.hpp>
 
 /// \file
@@ -40,26 +38,21 @@ namespace aftertouch::sqlite {
 /// A batch is one BEGIN IMMEDIATE transaction. On a shared connection it holds the connection's
 /// mutex from begin to end.
 class Session {
-    using FairMutex = aftertouch::detail::FairMutex;
-
 public:
     using Position = sqlite::Position;
     using Transaction = aftertouch::Transaction<Connection>;
 
     Session(SessionConnection connection, SessionRequest request, WakeList& wakers,
         const std::atomic<bool>& stopping)
-        : connection_{std::move(connection.connection)},
-          shared_{connection.shared},
-          mutex_{std::move(connection.mutex)},
+        : connection_{connection.connection},
+          turn_{connection, stopping},
           request_{std::move(request)},
           wakers_{wakers},
-          stopping_{stopping},
           transaction_{*connection_, stopping},
           manager_{*connection_, request_.capture},
           schema_{dialect::schema_of(request_.capture)},
           store_{*connection_, schema_, request_.pipeline},
-          waker_{shared_ ? std::string{} : connection_->handle().file(schema_)} {
-        if (!shared_) { lock_wait_.emplace(handle(), connection.busy_timeout, stopping); }
+          waker_{turn_.shared() ? std::string{} : connection_->handle().file(schema_)} {
         if (!request_.lease.holder.empty()) { lease_.emplace(*connection_, request_.lease); }
         wakers_.add(waker_);
     }
@@ -68,12 +61,12 @@ public:
     ~Session() {
         wakers_.remove(waker_);
         roll_back();
-        const auto guard = lock(); // what it has prepared is of the shared connection
+        const auto guard = turn_.lock(); // what it has prepared is of the shared connection
         snapshot_.reset();
     }
 
     bool bring_up() {
-        const auto guard = lock();
+        const auto guard = turn_.lock();
         connection_->handle().require_writable();
         // Read first: what another program changes from here on is looked at with the first batch.
         if (request_.schema != Schema::none) { version_ = manager_.catalog().version(); }
@@ -89,48 +82,20 @@ public:
     }
 
     [[nodiscard]] std::optional<StoredCheckpoint> load() {
-        const auto guard = lock();
+        const auto guard = turn_.lock();
         return store_.load();
     }
 
     [[nodiscard]] std::string capture_of(std::string_view log) {
-        const auto guard = lock();
+        const auto guard = turn_.lock();
         return manager_.capture_of(log);
     }
 
-    [[nodiscard]] std::optional<Position> poll(Position from) {
-        const auto guard = lock();
-        if (request_.schema != Schema::none && manager_.catalog().version() != version_) {
-            return std::nullopt;
-        }
-        const Position head = log_->head();
-        const Position end = std::max(head, from);
-        if (log_->has_changes(from, end)) { return std::nullopt; }
-        // What the application's own transaction on a shared connection wrote may still be rolled
-        // back.
-        if (shared_ && connection_->handle().in_transaction()) { return from; }
-        // Behind pruned changes there may have been some for this pipeline, and a log that ends
-        // before it gives its numbers out again: the batch's look says so (P5).
-        if (head != from && usable(from, guard) != Usable::yes) { return std::nullopt; }
-        return end;
-    }
+    [[nodiscard]] std::optional<Position> poll(Position from) { return poll(*log_, from); }
+    [[nodiscard]] std::optional<Position> poll_low(Position from) { return poll(*low_, from); }
 
     void begin() {
-        if (!mutex_->lock_unless([&] { return stopping_.load(std::memory_order_relaxed); })) {
-            throw Error{Errc::busy, connection_->handle().name() +
-                                        " is in use by another batch, and the pipeline is to stop"};
-        }
-        std::unique_lock guard{*mutex_, std::adopt_lock};
-        if (shared_ && connection_->handle().in_transaction()) {
-            throw Error{Errc::busy, connection_->handle().name() +
-                                        " is inside a transaction of the application on the same "
-                                        "connection: the pipeline "
-                                        "goes on when that has ended"};
-        }
-        if (lock_wait_) { lock_wait_->let_others_in(); }
-        connection_->begin("BEGIN IMMEDIATE");
-        held_ = std::move(guard);
-        set_open(true);
+        turn_.take([&] { connection_->begin("BEGIN IMMEDIATE"); });
         // A handler that ends the transaction ends this savepoint too, even if it begins another
         // one.
         connection_->run("SAVEPOINT aftertouch_batch");
@@ -147,16 +112,23 @@ public:
         return differences;
     }
 
-    [[nodiscard]] Usable usable(Position position) { return usable(position, lock()); }
+    [[nodiscard]] Usable usable(Position position) {
+        const auto guard = turn_.lock();
+        return usable_now(position);
+    }
 
     [[nodiscard]] Position head() {
-        const auto guard = lock();
+        const auto guard = turn_.lock();
         return std::max(log_->head(), Position{installed_.pruned_through});
     }
 
     template <class Sink>
     std::pair<Position, bool> read_changes(Position from, std::size_t limit, Sink&& sink) {
         return log_->read(from, limit, nullptr, std::forward<Sink>(sink));
+    }
+    template <class Sink>
+    std::pair<Position, bool> read_low(Position from, std::size_t limit, Sink&& sink) {
+        return low_->read(from, limit, nullptr, std::forward<Sink>(sink));
     }
     template <class OnChange, class OnRow>
     RebuildRead<Position> read_rebuild(Position from, std::size_t limit, bool left_to_pages,
@@ -188,7 +160,7 @@ public:
     /// Runs `work(transaction)` for the library itself, inside of a batch or outside.
     template <class Work>
     void run_own(Work work) {
-        const auto guard = lock();
+        const auto guard = turn_.lock();
         work(transaction_);
     }
 
@@ -203,33 +175,46 @@ public:
 
     void commit() {
         connection_->commit();
-        release();
+        end_turn();
         // What the handler wrote may be another pipeline's source. This one looks again anyway.
         wakers_.notify_all(&waker_);
     }
 
     void roll_back() noexcept {
-        if (!open_) { return; }
+        if (!turn_.open()) { return; }
         connection_->roll_back();
-        release();
+        end_turn();
     }
 
     void count_attempt(std::int64_t version) {
-        const auto guard = lock();
+        const auto guard = turn_.lock();
         if (!connection_->handle().in_transaction()) { store_.count_attempt(version); }
     }
 
     void keep_alive() noexcept {} // nobody ends another one's batch here
     void wake() noexcept { waker_.notify(); }
-    void interrupt() noexcept {
-        // What runs on a shared connection outside of a batch is the application's.
-        const std::lock_guard guard{open_mutex_};
-        if (!shared_ || open_) { connection_->handle().interrupt(); }
-    }
+    void interrupt() noexcept { turn_.interrupt(); }
     bool wait(std::chrono::microseconds timeout) { return waker_.wait(timeout); }
 
 private:
-    [[nodiscard]] Usable usable(Position position, const std::unique_lock<FairMutex>&) {
+    [[nodiscard]] std::optional<Position> poll(ChangeLog& log, Position from) {
+        const auto guard = turn_.lock();
+        if (request_.schema != Schema::none && manager_.catalog().version() != version_) {
+            return std::nullopt;
+        }
+        const Position head = log.head();
+        const Position end = std::max(head, from);
+        if (log.has_changes(from, end)) { return std::nullopt; }
+        // What the application's own transaction on a shared connection wrote may still be rolled
+        // back.
+        if (turn_.shared() && connection_->handle().in_transaction()) { return from; }
+        // Behind pruned changes there may have been some for this pipeline, and a log that ends
+        // before it gives its numbers out again: the batch's look says so (P5).
+        if (head != from && usable_now(from) != Usable::yes) { return std::nullopt; }
+        return end;
+    }
+
+    [[nodiscard]] Usable usable_now(Position position) {
         try {
             return log_->usable(position, installed_.log);
         } catch (const Error&) {
@@ -239,23 +224,9 @@ private:
         }
     }
 
-    [[nodiscard]] sqlite3* handle() const noexcept { return connection_->handle().get(); }
-
-    // Inside a batch the mutex is held already.
-    [[nodiscard]] std::unique_lock<FairMutex> lock() const {
-        return shared_ && !open_ ? std::unique_lock{*mutex_} : std::unique_lock<FairMutex>{};
-    }
-
-    void set_open(bool open) noexcept {
-        const std::lock_guard guard{open_mutex_};
-        open_ = open;
-        if (lock_wait_) { open ? lock_wait_->begins() : lock_wait_->ends(); }
-    }
-
-    void release() noexcept {
+    void end_turn() noexcept {
         connection_->require_transaction(false);
-        set_open(false);
-        held_ = {};
+        turn_.end();
     }
 
     void read_installation() {
@@ -268,19 +239,20 @@ private:
         installed_ = *found;
         const TableFacts facts = manager_.catalog().table(request_.capture.table.name);
         folds_ = sqlite::key_folds(request_.capture, facts);
-        log_.emplace(*connection_, schema_,
-            log_filter(request_.capture, installed_.id, facts,
-                request_.skip_own_changes ? request_.pipeline : std::string{}));
+        LogFilter filter = log_filter(request_.capture, installed_.id, facts,
+            request_.skip_own_changes ? request_.pipeline : std::string{});
+        log_.emplace(*connection_, schema_, filter);
+        if (request_.capture.low_priority) {
+            filter.capture = dialect::low_capture(installed_.id);
+            low_.emplace(*connection_, schema_, std::move(filter));
+        }
         snapshot_.emplace(*connection_, request_.capture.table, request_.order);
     }
 
     std::shared_ptr<Connection> connection_;
-    bool shared_;
-    std::shared_ptr<FairMutex> mutex_;
-    std::optional<LockWait> lock_wait_; // of a connection of its own
+    WriteTurn turn_;
     SessionRequest request_;
     WakeList& wakers_;
-    const std::atomic<bool>& stopping_;
     Transaction transaction_;
     SchemaManager manager_;
     std::string schema_;
@@ -290,11 +262,9 @@ private:
     InstalledCapture installed_;
     std::vector<KeyFold> folds_;
     std::optional<ChangeLog> log_;
+    std::optional<ChangeLog> low_; // of changes of low priority
     std::optional<Snapshot> snapshot_;
     std::int64_t version_ = 0;
-    std::unique_lock<FairMutex> held_; // during a batch
-    bool open_ = false;     // written under open_mutex_ by the thread that reads it without
-    std::mutex open_mutex_; // for interrupt()
 };
 
 } // namespace aftertouch::sqlite

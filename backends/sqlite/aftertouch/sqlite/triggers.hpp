@@ -26,7 +26,12 @@ namespace aftertouch::sqlite {
 /// What the triggers of a capture are named by, behind its own name. None ends in another one with
 /// an underscore before it: two captures never have a trigger's name in common.
 inline constexpr std::string_view trigger_moments[] = {
-    "insert_guard", "update_guard", "rowid_guard", "insert", "update", "rekey", "delete"};
+    "insert_guard", "update_guard", "rowid_guard", "insert", "update", "rekey", "delete", "low"};
+
+/// Whether a trigger tells changes; the other one says how soon they are wanted.
+[[nodiscard]] constexpr bool tells_changes(std::string_view moment) noexcept {
+    return moment != "low";
+}
 
 [[nodiscard]] inline std::string trigger_name(const Capture& capture, std::string_view moment) {
     return "aftertouch_" + capture.name + '_' + std::string{moment};
@@ -89,6 +94,7 @@ public:
         if (which.contains(Operation::deleted)) {
             all.push_back(trigger("delete", "AFTER DELETE", "", append('D', "OLD", {})));
         }
+        if (capture_.low_priority) { all.push_back(low_priority()); }
         return all;
     }
 
@@ -128,6 +134,24 @@ private:
                      quoted(facts_.name) + (condition.empty() ? "" : "\nWHEN " + condition) +
                      "\nBEGIN\n" + body + "END";
         object.comment = comment(moment);
+        return object;
+    }
+
+    // What was written since moves to the end of the log: never to a place that a pipeline may have
+    // passed, whatever `since` says.
+    [[nodiscard]] SchemaObject low_priority() const {
+        SchemaObject object{"trigger", trigger_name(capture_, "low"), {}, {}};
+        const std::string log = "\"aftertouch_log\"";
+        const std::string kept =
+            "operation, at, origin, " + dialect::key_columns(capture_.table.key.size());
+        const std::string since = " WHERE seq > OLD.since AND capture = " + std::to_string(id_);
+        object.sql = "CREATE TRIGGER " + quoted(object.name) + " AFTER DELETE ON " +
+                     quoted(low_priority_table().name) + "\nBEGIN\n  INSERT INTO " + log +
+                     " (capture, " + kept + ") SELECT " +
+                     std::to_string(dialect::low_capture(id_)) + ", " + kept + " FROM " + log +
+                     since + " ORDER BY seq;\n  DELETE FROM " + log + since + ";\nEND";
+        object.comment = "Gives changes that were marked as of low priority their own place in the "
+                         "log.\nWrites aftertouch_log. Undo: DROP TRIGGER.";
         return object;
     }
 

@@ -26,7 +26,10 @@ namespace dialect {
 [[nodiscard]] inline std::string prunable(const std::string& schema) {
     return "WITH text AS (SELECT substr(checkpoint, 5) AS rest FROM " + own(schema, "checkpoint") +
            " WHERE substr(checkpoint, 1, 4) = 'at1 '),\n  word AS (SELECT substr(rest, 1, "
-           "instr(rest, ' ') - 1) AS log, CAST(substr(rest, instr(rest, ' ') + 1) AS INTEGER) AS "
+           "instr(rest, ' ') - 1) AS log, min(CAST(substr(rest, instr(rest, ' ') + 1) AS INTEGER), "
+           "coalesce(" +
+           low_place("rest") +
+           ", 9223372036854775807)) AS "
            "place FROM text)\nSELECT min((SELECT min(w.place) FROM word AS w JOIN " +
            own(schema, "meta") + " AS m JOIN " + own(schema, "capture") +
            " AS c ON w.log = m.log_id || '.' || c.incarnation),\n  (SELECT max(seq) - 1 FROM " +

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+// PT10: what a transaction marks as of low priority comes when nothing else waits, from a place of
+// its own in the log.
+#include <random>
+
+#include "shop.hpp"
+
+using namespace contract;
+
+namespace {
+
+at::Options one_by_one(std::string name) {
+    at::Options options = quiet(std::move(name));
+    options.batch_size = 1;
+    return options;
+}
+
+Touches heeding() { return at::source<Order>().low_priority(); }
+
+void add_marked(Database& shop, std::int64_t from, std::int64_t to) {
+    shop.transaction([&](Tx& tx) {
+        fixture::begin_low_priority(tx);
+        for (std::int64_t id = from; id <= to; ++id) { tx.insert(Order{id, "job", 0}); }
+        fixture::end_low_priority(tx);
+    });
+}
+
+} // namespace
+
+TEST_CASE("PT10: what is marked as of low priority comes behind all that isn't") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    Diary diary;
+    at::Options options = quiet("copy");
+    options.batch_size = 3;
+    const auto make = [&] {
+        return std::make_unique<Pipeline>(heeding(), diary.handler(copy_rows), shop, options);
+    };
+    auto pipeline = make();
+    pipeline->drain();
+    diary.clear();
+
+    add_marked(shop, 101, 107);
+    add_orders(shop, 1, 4);
+    CHECK(pipeline->status().lag->records == 11);
+    CHECK(pipeline->status().lag->low_priority == 7);
+    CHECK(!pipeline->status().low_position.empty());
+    for (int batch = 0; batch < 3; ++batch) { CHECK(pipeline->run_once()); }
+    CHECK(pipeline->status().lag->records == 4);
+    CHECK(pipeline->status().lag->low_priority == 4);
+    CHECK(diary.changes() == Texts{"I1", "I2", "I3", "I4", "I101", "I102", "I103"});
+    CHECK(!diary.calls().back().replay);
+
+    // Another object goes on where this one was, and what comes meanwhile goes first.
+    diary.clear();
+    pipeline = make();
+    add_order(shop, 5);
+    pipeline->drain();
+    CHECK(diary.changes() == Texts{"I5", "I104", "I105", "I106", "I107"});
+    CHECK(diary.calls().back().replay);
+    CHECK(pipeline->status().lag->records == 0);
+    CHECK(copies(shop) == orders(shop));
+    CHECK(pipeline->drain() == 0);
+}
+
+TEST_CASE("PT10: what is marked waits for twenty other batches at most") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    Diary diary;
+    Pipeline pipeline{heeding(), diary.handler(copy_rows), shop, one_by_one("copy")};
+    pipeline.drain();
+    diary.clear();
+    add_marked(shop, 101, 103);
+    add_orders(shop, 1, 45);
+    pipeline.drain();
+    CHECK(diary.changes().size() == 48);
+    Texts marked;
+    std::size_t others = 0;
+    for (const std::string& change : diary.changes()) {
+        if (change.size() == 4) {
+            CHECK(others <= 20);
+            marked.push_back(change);
+            others = 0;
+        } else {
+            ++others;
+        }
+    }
+    CHECK(marked == Texts{"I101", "I102", "I103"});
+    CHECK(copies(shop) == orders(shop));
+}
+
+TEST_CASE("PT10: a part of a transaction is marked; one that rolls back marks nothing") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    Diary diary;
+    Pipeline pipeline{heeding(), diary.handler(copy_rows), shop, one_by_one("copy")};
+    pipeline.drain();
+    diary.clear();
+    shop.transaction([&](Tx& tx) {
+        tx.insert(Order{1, "ada", 1});
+        fixture::begin_low_priority(tx);
+        tx.insert(Order{2, "job", 1});
+        tx.execute("UPDATE \"order\" SET amount = 2");
+        fixture::end_low_priority(tx);
+        tx.insert(Order{3, "ada", 1});
+    });
+    CHECK_THROWS(shop.transaction([&](Tx& tx) {
+        fixture::begin_low_priority(tx);
+        tx.insert(Order{4, "job", 1});
+        throw std::runtime_error{"no"};
+    }));
+    add_order(shop, 5);
+    pipeline.drain();
+    CHECK(diary.changes() == Texts{"I1", "I3", "I5", "I2", "U1", "U2"});
+    CHECK(copies(shop) == orders(shop));
+
+    // Changes of the key too, and deletions.
+    diary.clear();
+    shop.transaction([&](Tx& tx) {
+        fixture::begin_low_priority(tx);
+        tx.execute("UPDATE \"order\" SET id = 9 WHERE id = 1");
+        tx.execute("DELETE FROM \"order\" WHERE id = 2");
+        fixture::end_low_priority(tx);
+    });
+    change_order(shop, 9, 7);
+    pipeline.drain();
+    CHECK(diary.changes() == Texts{"U9", "D1", "I9", "D2"});
+    CHECK(copies(shop) == orders(shop));
+}
+
+TEST_CASE("PT10, F3: a marked record that fails is set aside, whatever else comes meanwhile") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    at::Options options = one_by_one("copy");
+    options.retry = {.attempts = 3, .pause = std::chrono::milliseconds{1}, .then = at::Then::park};
+    std::int64_t tries = 0;
+    Pipeline pipeline{heeding(),
+        [&](const at::Batch<Order>& batch, Tx& tx) {
+            copy_rows(batch, tx);
+            const bool poison = batch.ids().front() == 101;
+            // While it fails, others are written: they must not take its attempts away.
+            if (poison && ++tries <= 9) { throw std::runtime_error{"poison"}; }
+        },
+        shop, options};
+    pipeline.drain();
+    add_marked(shop, 101, 102);
+    std::int64_t next = 1;
+    for (int turn = 0; turn < 12; ++turn) {
+        try {
+            pipeline.run_once(); // first the poison, alone
+        } catch (const std::exception&) {}
+        add_order(shop, next++);
+    }
+    pipeline.drain();
+    CHECK(pipeline.dead_letters().size() == 1);
+    CHECK(count(shop, "copy") == next - 1 + 1);
+    tries = 10;
+    CHECK(pipeline.release(std::int64_t{101}) == 1);
+    pipeline.drain();
+    CHECK(copies(shop) == orders(shop));
+}
+
+TEST_CASE("PT10: a rebuild hands marked changes over with its pages, and pruning waits for them") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    Diary diary;
+    Pipeline pipeline{heeding(), diary.handler(copy_rows), shop, one_by_one("copy")};
+    pipeline.drain();
+    add_marked(shop, 101, 102);
+    add_orders(shop, 1, 3);
+    for (int batch = 0; batch < 3; ++batch) { pipeline.run_once(); }
+    shop.prune();
+    diary.clear();
+    pipeline.drain();
+    CHECK(diary.changes() == Texts{"I101", "I102"});
+    add_order(shop, 4); // the newest row may stay
+    pipeline.drain();
+    static_cast<void>(shop.prune());
+    CHECK(fixture::log_size(shop) <= 1);
+
+    add_marked(shop, 103, 104);
+    pipeline.rebuild();
+    diary.clear();
+    pipeline.drain();
+    CHECK(copies(shop) == orders(shop));
+    add_marked(shop, 105, 105);
+    const std::string behind = pipeline.status().position;
+    pipeline.drain();
+    diary.clear();
+    pipeline.rewind(behind);
+    pipeline.drain();
+    CHECK(diary.changes() == Texts{"I105"});
+}
+
+TEST_CASE("PT10, P5: where marked changes were pruned, a rebuild follows") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    Diary diary;
+    auto pipeline = std::make_unique<Pipeline>(
+        heeding().named("orders"), diary.handler(copy_rows), shop, one_by_one("copy"));
+    pipeline->drain();
+    add_marked(shop, 101, 102);
+    add_order(shop, 1);
+    CHECK(pipeline->run_once());
+    fixture::prune(shop, "orders"); // by hand, as far as the others are
+    const bool new_object = GENERATE(false, true);
+    if (new_object) {
+        pipeline = std::make_unique<Pipeline>(
+            heeding().named("orders"), diary.handler(copy_rows), shop, one_by_one("copy"));
+    }
+    pipeline->drain();
+    CHECK(diary.calls().back().rebuilt);
+    CHECK(copies(shop) == orders(shop));
+}
+
+TEST_CASE("PT10: the marks are looked after like the rest of a capture, and go with it") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    Pipeline pipeline{heeding(), copy_rows, shop, quiet("copy")};
+    Pipeline other{at::source<Order>(), [](const at::Batch<Order>&, Tx&) {}, shop, quiet("other")};
+    pipeline.drain();
+    other.drain();
+    CHECK(at::verify(shop, heeding()).empty());
+    add_marked(shop, 1, 3);
+    CHECK(other.drain() == 1); // knows no priorities
+    CHECK(fixture::log_size(shop) == 6);
+    at::remove(shop, heeding());
+    CHECK(fixture::log_size(shop) <= 4); // SQLite keeps the highest number
+    add_orders(shop, 4, 5);
+    CHECK(other.drain() == 1);
+    pipeline.drain();
+    CHECK(copies(shop) == orders(shop));
+    at::remove(shop, heeding());
+    at::remove(shop, at::source<Order>());
+    add_orders(shop, 6, 6);
+}
+
+TEST_CASE("PT10: images come in their order, so their captures know no priorities") {
+    CHECK(
+        error_of([] { static_cast<void>(at::source<Order>().low_priority().images()); }) ==
+        "the source of order has images() behind low_priority(), which is for touches: the images "
+        "of a record come in their order");
+}
+
+TEST_CASE("PT10: random writes of both priorities, lanes and restarts: the copy ends as its source",
+    "[threads]") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    const unsigned seed = GENERATE(1U, 2U, 3U);
+    INFO(fixture::name(kind) << ", seed " << seed);
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    std::mt19937 random{seed};
+    const auto roll = [&](std::uint32_t sides) { return random() % sides; };
+    at::Options options = quiet("copy");
+    options.batch_size = 7;
+    std::unique_ptr<Pipeline> pipeline;
+    const auto restart = [&] {
+        pipeline.reset();
+        options.lanes = 1 + roll(3);
+        pipeline = std::make_unique<Pipeline>(heeding(), copy_rows, shop, options);
+        pipeline->start();
+    };
+    restart();
+    for (int turn = 0; turn < 120; ++turn) {
+        shop.transaction([&](Tx& tx) {
+            const bool marked = roll(3) == 0;
+            if (marked) { fixture::begin_low_priority(tx); }
+            for (auto writes = 1 + roll(12); writes > 0; --writes) {
+                const auto id = static_cast<std::int64_t>(roll(40));
+                if (roll(4) == 0) {
+                    tx.erase(at::type<Order>, id);
+                } else {
+                    tx.upsert(Order{id, "ada", static_cast<double>(turn)});
+                }
+            }
+            if (marked) { fixture::end_low_priority(tx); }
+        });
+        if (roll(20) == 0) { restart(); }
+        if (roll(15) == 0) { static_cast<void>(shop.prune()); }
+    }
+    REQUIRE(pipeline->await_idle(std::chrono::seconds{60}) == at::Awaited::idle);
+    CHECK(copies(shop) == orders(shop));
+    CHECK(pipeline->status().lag->records == 0);
+    CHECK(pipeline->errors().empty());
+}

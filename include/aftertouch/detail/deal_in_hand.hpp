@@ -16,7 +16,6 @@
 #include <aftertouch/backend.hpp>
 #include <aftertouch/batch_writer.hpp>
 #include <aftertouch/checkpoint.hpp>
-#include <aftertouch/detail/beside.hpp>
 #include <aftertouch/detail/handler_caller.hpp>
 #include <aftertouch/detail/lane_part.hpp>
 #include <aftertouch/detail/session_holder.hpp>
@@ -212,7 +211,7 @@ private:
         Aborted aborted, Meanwhile meanwhile) {
         const std::size_t workers = std::min({lanes.size(), sessions.lanes(), how.workers});
         std::atomic<std::size_t> next{0};
-        run_beside(workers + 1, [&](std::size_t place) noexcept {
+        sessions.crew().run(workers + 1, [&](std::size_t place) noexcept {
             if (place == 0) { return meanwhile(); }
             for (std::size_t i = next++; i < lanes.size(); i = next++) {
                 parts_[lanes[i]]->run(sessions.lane(place - 1), caller,

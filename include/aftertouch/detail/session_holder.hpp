@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <aftertouch/backend.hpp>
+#include <aftertouch/detail/beside.hpp>
 #include <aftertouch/error.hpp>
 
 /// \file
@@ -40,6 +41,7 @@ public:
 
     /// Closes those that so many lanes don't need; one lane needs none.
     void close_lanes(std::size_t most) {
+        if (most == 1) { crew_.dismiss(); }
         const std::lock_guard lock{mutex_};
         if (most == 1) { lanes_.clear(); }
         while (lanes_.size() > most) { lanes_.pop_back(); }
@@ -62,6 +64,8 @@ public:
     }
     [[nodiscard]] std::size_t lanes() const noexcept { return lanes_.size(); }
     [[nodiscard]] Lane& lane(std::size_t number) const noexcept { return *lanes_[number]; }
+    /// The threads that work in them.
+    [[nodiscard]] Crew& crew() noexcept { return crew_; }
     /// @}
 
     /// Ends a wait. *Threads*: any.
@@ -90,6 +94,7 @@ private:
     std::mutex mutex_; // guards the pointers for the calls of other threads
     std::unique_ptr<Session> session_;
     std::vector<std::unique_ptr<Lane>> lanes_;
+    Crew crew_;
     std::atomic<bool> aborted_{false};
 };
 

@@ -62,7 +62,9 @@ TEST_CASE("R4: a rebuild shows how far it has come, from before its first page t
     rebuild.done = 1000;
     rebuild.running = false;
     reporter.batch({"log:7", 500, 500, {}, true}, rebuild);
-    reporter.place(at::State::following, "7", 0);
+    reporter.place(at::State::following, "7", "5", 0);
+    CHECK(f.board.status().position == "7");
+    CHECK(f.board.status().low_position == "5");
     CHECK(!f.board.status().rebuild);
     REQUIRE(f.lines.size() == 5);
     CHECK(f.lines[0].starts_with("pipeline.rebuild.started"));

@@ -240,6 +240,7 @@ inline void mend_order(Database& database, std::int64_t id) {
 
 /// Marks what a transaction does from here on as of low priority, and no more.
 inline void begin_low_priority(Tx& tx) { tx.execute("SET LOCAL aftertouch.priority = 'low'"); }
+inline constexpr bool begin_low_priority_is_kept = false; ///< by a commit
 inline void end_low_priority(Tx& tx) { tx.execute("SET LOCAL aftertouch.priority = ''"); }
 
 /// Whether a handler's COMMIT is prevented, and not only noticed.

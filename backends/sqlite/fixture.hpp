@@ -220,6 +220,7 @@ inline void begin_low_priority(Tx& tx) {
     tx.execute(
         "INSERT INTO aftertouch_low_priority SELECT coalesce(max(seq), 0) FROM aftertouch_log");
 }
+inline constexpr bool begin_low_priority_is_kept = true; ///< by a commit
 inline void end_low_priority(Tx& tx) { tx.execute("DELETE FROM aftertouch_low_priority"); }
 
 /// Whether a handler's COMMIT is prevented, and not only noticed.

@@ -115,6 +115,8 @@ concept BackendSession = requires(S& session, const S& asked, const typename S::
     { position.text() } -> std::same_as<std::string>;
     { position == position } -> std::same_as<bool>;
     { position < position } -> std::same_as<bool>;
+    // The last place that has nothing in front of it but what both have.
+    { position.in_common(position) } -> std::same_as<typename S::Position>;
 
     // Outside a transaction: the checkpoint, what it is of, and whether there is a change behind a
     // position (nothing: there is; else how far there is none).
@@ -141,7 +143,7 @@ concept BackendSession = requires(S& session, const S& asked, const typename S::
             position, std::size_t{}, bool{}, last, detail::RejectChange{}, detail::RejectRow{})
     } -> std::same_as<RebuildRead<typename S::Position>>;
     // What was marked as of low priority, for a capture that heeds it: `poll` and `read_changes`
-    // pass the rest.
+    // pass the rest. Behind `read_low`, `usable` is about what that read too.
     { session.poll_low(position) } -> std::same_as<std::optional<typename S::Position>>;
     {
         session.read_low(position, std::size_t{}, detail::RejectChange{})
@@ -156,7 +158,7 @@ concept BackendSession = requires(S& session, const S& asked, const typename S::
     session.store(text, std::int64_t{});
     session.commit();
     session.roll_back();
-    session.count_attempt(std::int64_t{});
+    session.count_attempt(std::int64_t{}, std::int64_t{});
 
     // What excuses a step that threw, `thrown` where that was an Error: it is the conflict itself,
     // or the transaction was ended by one. A conflict that a savepoint has undone excuses nothing.

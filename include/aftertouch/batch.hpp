@@ -113,7 +113,8 @@ public:
     /// The number of the rebuild that runs, or ran last (64 bits; it rises): rows written under
     /// another one are what a sweep removes.
     [[nodiscard]] std::int64_t generation() const noexcept { return generation_; }
-    /// Where the batch ends in the log: the same text that errors and status name it by.
+    /// Where the batch ends in the log: the same text that errors and status name it by. No name
+    /// of the batch alone: one of low priority, or of dead letters, may end where another one does.
     [[nodiscard]] const std::string& event_id() const noexcept { return event_id_; }
     /// How often a batch that began here has failed before.
     [[nodiscard]] std::int64_t attempts() const noexcept { return attempts_; }

@@ -70,7 +70,8 @@ inline constexpr std::string_view unbegun_checkpoint = "at1";
 struct StoredCheckpoint {
     std::string text;
     std::int64_t version = 0;  ///< rises by one with each batch; what the next one is compared with
-    std::int64_t attempts = 0; ///< how often the batch behind it has failed
+    std::int64_t attempts = 0; ///< how often the batch behind it has failed; below zero where that
+                               ///< is of low priority
 };
 
 /// The form that is stored: `at1 LOG POSITION gGENERATION` (`G` if it is the first; `/LOW` behind

@@ -172,7 +172,7 @@ public:
     }
 
     /// Delivers again what is in the log behind `event_id` (of a batch, an error or a status of
-    /// this database). Now if it runs, else at the next start; where it stands by, with the lease.
+    /// this database); never steps forward. Now if it runs, else at the next start, or its turn.
     ///
     /// A handler that adds differences counts them twice: `rebuild()` it. *Throws* `Error`
     /// (`invalid_argument`) for a place that the log hasn't, and while a rebuild runs.

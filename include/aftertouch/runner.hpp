@@ -88,8 +88,8 @@ private:
         const Happened happened = trouble_.caught({blame.step, tracker_.in_doubt(),
             session_.aborted(), tracker_.version(), blame.excuse});
         if (!blame.in_handler || happened != Happened::error) { return happened; }
-        const FailedBatch failed{tracker_.attempts(), batch_.in_parts(), tracker_.rebuild().running,
-            step == Step::start_over};
+        const FailedBatch failed{
+            attempts(), batch_.in_parts(), tracker_.rebuild().running, step == Step::start_over};
         return patience_.judge(trouble_.fault(), failed) ? Happened::trouble : Happened::error;
     }
 
@@ -202,7 +202,7 @@ private:
         session_.close_lanes(batch_.lanes());
         session_.open_lanes(batch_.lanes_wanted(), database_, request_, wishes_.stopping());
         batch_.hand_over(session_,
-            {tracker_.replaying(batch_.is_low()), tracker_.attempts(), tracker_.version(),
+            {tracker_.replaying(batch_.is_low()), attempts(), tracker_.version(),
                 lease_.instances() > 1},
             patience_, [this] { return session_.aborted(); });
     }
@@ -237,8 +237,7 @@ private:
         }
         const Verdict& verdict = patience_.verdict();
         if (!verdict.again) { return waiting_.for_database(trouble_.message()); }
-        reporter_.retried(
-            batch_.event_id(), tracker_.attempts(), verdict.pause, trouble_.message());
+        reporter_.retried(batch_.event_id(), attempts(), verdict.pause, trouble_.message());
         waiting_.for_retry(verdict.pause);
     }
 
@@ -250,8 +249,7 @@ private:
 
     void count_attempt() {
         try {
-            session_->count_attempt(tracker_.version());
-            tracker_.count_attempt();
+            tracker_.count_attempt(*session_, batch_.is_low());
             show_state();
         } catch (...) {
             // The failure itself is what matters, and is told next.
@@ -259,7 +257,7 @@ private:
     }
 
     void commit(const Checkpoint& next) {
-        tracker_.commit(*session_, next);
+        tracker_.commit(*session_, next, batch_.is_low());
         recovered();
     }
     void recovered() noexcept {
@@ -268,6 +266,7 @@ private:
         trouble_.recovered();
     }
 
+    [[nodiscard]] auto attempts() const noexcept { return tracker_.attempts(batch_.is_low()); }
     [[nodiscard]] bool has_drifted() {
         if (const auto found = session_->drift(); !found.empty()) { drift_ = to_text(found); }
         return drift_.has_value();
@@ -275,7 +274,7 @@ private:
 
     void show_state() const {
         const Checkpoint at = tracker_.passed();
-        reporter_.place(tracker_.state(), at.position, at.low, tracker_.attempts());
+        reporter_.place(tracker_.state(), at.position, at.low, attempts());
     }
 
     B& database_;

@@ -104,9 +104,10 @@ public:
     }
 
     /// Lets transactions mark what they change as of low priority, as a maintenance job over many
-    /// rows does: it is handed over when nothing else waits, or after twenty other batches. So the
-    /// two kinds of changes of one record may come in any order: the handler must read the row
-    /// (`records()`, `missing()`, `tx.get`).
+    /// rows does: it is handed over when nothing else waits, or after twenty other batches, and in
+    /// one lane. So the two kinds of changes of one record may come in any order: the handler must
+    /// read the row (`records()`, `missing()`, `tx.get`). While a rebuild runs, they wait, and what
+    /// `prune()` may remove with them.
     ///
     /// On PostgreSQL a transaction marks what it does behind `SET LOCAL aftertouch.priority =
     /// 'low'`; on SQLite what it does between `INSERT INTO aftertouch_low_priority SELECT

@@ -69,8 +69,8 @@ END;
 -- Writes aftertouch_log. Undo: DROP TRIGGER.
 CREATE TRIGGER "aftertouch_account_low_low" AFTER DELETE ON "aftertouch_low_priority"
 BEGIN
-  INSERT INTO "aftertouch_log" (capture, operation, at, origin, k1) SELECT -2, operation, at, origin, k1 FROM "aftertouch_log" WHERE seq > OLD.since AND capture = 2 ORDER BY seq;
-  DELETE FROM "aftertouch_log" WHERE seq > OLD.since AND capture = 2;
+  INSERT INTO "aftertouch_log" (capture, operation, at, origin, k1) SELECT -2, operation, at, origin, k1 FROM "aftertouch_log" WHERE seq > max(OLD.since, coalesce((SELECT max(since) FROM "aftertouch_low_priority"), 0)) AND capture = 2 ORDER BY seq;
+  DELETE FROM "aftertouch_log" WHERE seq > max(OLD.since, coalesce((SELECT max(since) FROM "aftertouch_low_priority"), 0)) AND capture = 2;
 END;
 
 COMMIT;

@@ -25,6 +25,15 @@ void add_marked(Database& shop, std::int64_t from, std::int64_t to) {
     });
 }
 
+/// Makes its target anew with each rebuild.
+struct Anew {
+    Texts* seen;
+    void rebuild_started(std::int64_t, Tx&) { seen->push_back("began"); }
+    void operator()(const at::Batch<Order>& batch, Tx&) {
+        for (const auto& change : batch.changes()) { seen->push_back(text_of(change)); }
+    }
+};
+
 } // namespace
 
 TEST_CASE("PT10: what is marked as of low priority comes behind all that isn't") {
@@ -150,20 +159,22 @@ TEST_CASE("PT10, F3: a marked record that fails is set aside, whatever else come
         [&](const at::Batch<Order>& batch, Tx& tx) {
             copy_rows(batch, tx);
             const bool poison = batch.ids().front() == 101;
-            // While it fails, others are written: they must not take its attempts away.
             if (poison && ++tries <= 9) { throw std::runtime_error{"poison"}; }
         },
         shop, options};
     pipeline.drain();
     add_marked(shop, 101, 102);
     std::int64_t next = 1;
-    for (int turn = 0; turn < 12; ++turn) {
+    // Others go on between its attempts; twenty of them, and it is tried again.
+    for (int turn = 0; turn < 70; ++turn) {
         try {
             pipeline.run_once(); // first the poison, alone
         } catch (const std::exception&) {}
         add_order(shop, next++);
+        if (turn == 25) { CHECK(tries == 2); }
     }
     pipeline.drain();
+    CHECK(tries == 3);
     CHECK(pipeline.dead_letters().size() == 1);
     CHECK(count(shop, "copy") == next - 1 + 1);
     tries = 10;
@@ -304,4 +315,131 @@ TEST_CASE("PT10: random writes of both priorities, lanes and restarts: the copy 
     CHECK(copies(shop) == orders(shop));
     CHECK(pipeline->status().lag->records == 0);
     CHECK(pipeline->errors().empty());
+}
+
+TEST_CASE("PT10, R4: a rewind steps over nothing that isn't handled, of either kind") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    std::string event;
+    Texts seen;
+    Pipeline pipeline{heeding(),
+        [&](const at::Batch<Order>& batch, Tx& tx) {
+            copy_rows(batch, tx);
+            event = batch.event_id();
+            seen.push_back(text_of(batch.changes().front()));
+        },
+        shop, one_by_one("copy")};
+    pipeline.drain();
+    SECTION("to a marked batch, while others wait in front of it") {
+        add_orders(shop, 1, 40);
+        add_marked(shop, 1000, 1000);
+        while (seen.empty() || seen.back() != "I1000") { REQUIRE(pipeline.run_once()); }
+    }
+    SECTION("to another batch, while marked ones wait in front of it") {
+        add_marked(shop, 5000, 5000);
+        pipeline.drain();
+        add_orders(shop, 1, 20);
+        for (int batch = 0; batch < 20; ++batch) { pipeline.run_once(); }
+        add_orders(shop, 21, 22);
+        add_marked(shop, 6000, 6000);
+        pipeline.run_once();
+        add_marked(shop, 7000, 7003);
+        add_orders(shop, 30, 33);
+        for (int batch = 0; batch < 3; ++batch) { pipeline.run_once(); }
+    }
+    SECTION("to a time to come") {
+        add_orders(shop, 1, 5);
+        add_marked(shop, 1000, 1002);
+        pipeline.run_once();
+        event.clear();
+    }
+    if (event.empty()) {
+        pipeline.rewind(std::chrono::time_point_cast<std::chrono::microseconds>(
+            std::chrono::system_clock::now() + std::chrono::hours{1}));
+    } else {
+        pipeline.rewind(event);
+    }
+    pipeline.drain();
+    CHECK(copies(shop) == orders(shop));
+}
+
+TEST_CASE("PT10, F2: attempts are counted for each kind, and known to the next object") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    at::Options options = one_by_one("copy");
+    options.retry.attempts = 9;
+    std::vector<std::pair<std::int64_t, std::int64_t>> tried; // of which record, behind how many
+    bool broken = false;
+    const auto make = [&] {
+        return std::make_unique<Pipeline>(
+            heeding(),
+            [&](const at::Batch<Order>& batch, Tx&) {
+                tried.emplace_back(batch.ids().front(), batch.attempts());
+                if (broken) { throw std::runtime_error{"no"}; }
+            },
+            shop, options);
+    };
+    auto pipeline = make();
+    pipeline->drain();
+    add_marked(shop, 101, 101);
+    broken = true;
+    CHECK_THROWS(pipeline->run_once());
+    CHECK_THROWS(pipeline->run_once());
+    pipeline = make();
+    CHECK_THROWS(pipeline->run_once());
+    add_order(shop, 1);
+    CHECK_THROWS(pipeline->run_once());
+    broken = false;
+    pipeline->drain();
+    CHECK(tried == std::vector<std::pair<std::int64_t, std::int64_t>>{
+                       {101, 0}, {101, 1}, {101, 2}, {1, 0}, {1, 1}, {101, 3}});
+}
+
+TEST_CASE("PT10, R1: behind a rebuild that makes all anew no marked change comes from before it") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    Texts seen;
+    at::Pipeline pipeline{heeding(), Anew{&seen}, shop, one_by_one("copy")};
+    pipeline.drain();
+    add_marked(shop, 101, 102);
+    seen.clear();
+    pipeline.rebuild();
+    pipeline.drain();
+    CHECK(seen == Texts{"began", "P101", "P102"});
+}
+
+TEST_CASE("PT10, SY11: what a handler marks itself is its own") {
+    const Kind kind = GENERATE(from_range(fixture::all_kinds()));
+    INFO(fixture::name(kind));
+    const Place place{kind};
+    Database shop{place.open()};
+    create_tables(shop);
+    at::Options options = one_by_one("copy");
+    options.skip_own_changes = true;
+    Diary diary;
+    Pipeline pipeline{heeding(), diary.handler([](const at::Batch<Order>& batch, Tx& tx) {
+                          fixture::begin_low_priority(tx);
+                          const std::int64_t id = batch.ids().front();
+                          if (id < 1000) { tx.insert(Order{1000 + id, "own", 0}); }
+                          fixture::end_low_priority(tx);
+                      }),
+        shop, options};
+    pipeline.drain();
+    // A mark that somebody has forgotten makes nobody's changes the pipeline's own.
+    if (fixture::begin_low_priority_is_kept) {
+        shop.transaction([&](Tx& tx) { fixture::begin_low_priority(tx); });
+    }
+    add_orders(shop, 1, 5);
+    pipeline.drain();
+    CHECK(diary.changes() == Texts{"I1", "I2", "I3", "I4", "I5"});
+    CHECK(count(shop, "order") == 10);
 }

@@ -75,7 +75,7 @@ public:
     /// Whether some of its changes are handled already, perhaps: then it goes first.
     [[nodiscard]] bool has_taken_up() const noexcept { return dealing_.taken_up().has_value(); }
 
-    void drop() noexcept { event_id_.clear(); } ///< nothing is in hand
+    void drop() noexcept { event_id_.clear(), low_.begins(); } ///< nothing is in hand
     /// Where the batch ends; empty while there is none.
     [[nodiscard]] const std::string& event_id() const noexcept { return event_id_; }
 
@@ -94,7 +94,7 @@ public:
             next_rebuild(next_.rebuild.generation, !tracker.is_known(), session.count_rows());
         const bool emptied = std::exchange(emptied_by_hand_, false);
         if (usable && !emptied && !reader_.leaves_to_pages(next_.rebuild)) {
-            tracker.keep_places(next_);
+            tracker.keep_places(next_, session);
         }
         // Whatever was set aside is of before: it would make again what nobody tells the end of.
         if (reader_.minds_rebuilds() || emptied) { portion_.isolation().discard_all(session); }

@@ -26,19 +26,14 @@ public:
     /// `heeded`: whether the source knows such changes.
     LowPriority(const Options& options, bool heeded) : options_{options}, heeded_{heeded} {}
 
-    /// Whether they are due before others: also where they were in hand and failed.
-    [[nodiscard]] bool due() const noexcept {
-        return heeded_ && (failed_ || others_ >= batches_between);
-    }
+    /// Whether they are due before others.
+    [[nodiscard]] bool due() const noexcept { return heeded_ && others_ >= batches_between; }
     /// Whether the batch in hand is of them.
     [[nodiscard]] bool in_hand() const noexcept { return in_hand_; }
 
-    /// A batch begins; was committed.
+    /// No batch is in hand yet; one was committed.
     void begins() noexcept { in_hand_ = false; }
-    void committed() noexcept {
-        if (in_hand_) { failed_ = false; }
-        others_ += in_hand_ || others_ == batches_between ? 0 : 1;
-    }
+    void committed() noexcept { others_ += in_hand_ || others_ == batches_between ? 0 : 1; }
 
     /// Reads what comes behind the checkpoint's place for them, which moves on. Answers whether
     /// there was anything.
@@ -54,15 +49,14 @@ public:
             return true;
         });
         checkpoint.low = read.first.text();
-        return in_hand_ = failed_ = passed != 0;
+        return in_hand_ = passed != 0;
     }
 
 private:
     const Options& options_;
     bool heeded_;
     bool in_hand_ = false;
-    bool failed_ = false; // unless it is committed
-    int others_ = 0;      // batches since the last look
+    int others_ = 0; // batches since the last look
 };
 
 } // namespace aftertouch::detail

@@ -39,8 +39,10 @@ public:
     /// Whether there is a checkpoint, or was one since this object exists: one that is gone has
     /// left something derived behind.
     [[nodiscard]] bool is_known() const noexcept { return was_known_; }
-    /// How often the batch that comes next has failed.
-    [[nodiscard]] std::int64_t attempts() const noexcept { return attempts_; }
+    /// How often the batch that comes next has failed, of low priority or else.
+    [[nodiscard]] std::int64_t attempts(bool low) const noexcept {
+        return low ? low_attempts_ : attempts_;
+    }
     /// @}
 
     /// Read up to here: the checkpoint's place, or a later one with nothing for this pipeline
@@ -49,12 +51,14 @@ public:
     /// The checkpoint, moved there.
     [[nodiscard]] Checkpoint passed() const {
         Checkpoint passed = checkpoint_;
-        keep_places(passed);
+        passed.position = position_.text();
+        if (heeds_low_) { passed.low = low_.text(); }
         return passed;
     }
-    void keep_places(Checkpoint& next) const {
+    /// Leaves it there, as far as the log still has what is behind.
+    void keep_places(Checkpoint& next, Session& session) const {
         next.position = position_.text();
-        if (heeds_low_) { next.low = low_.text(); }
+        if (heeds_low_ && session.usable(low_) == Usable::yes) { next.low = low_.text(); }
     }
     /// A checkpoint at the log's end.
     [[nodiscard]] Checkpoint moved_to(const Position& head, const Session& session) const {
@@ -72,8 +76,13 @@ public:
     [[nodiscard]] bool in_doubt() const noexcept { return committing_; }
     void forget_doubt() noexcept { committing_ = false; }
 
-    /// The batch that comes next has failed once more.
-    void count_attempt() noexcept { ++attempts_; }
+    /// That batch has failed once more. What is stored is of the one that failed last, and below
+    /// zero where that is of low priority.
+    void count_attempt(Session& session, bool low) {
+        std::int64_t& attempts = low ? low_attempts_ : attempts_;
+        session.count_attempt(version_, low ? -attempts - 1 : attempts + 1);
+        ++attempts;
+    }
 
     /// Finds the checkpoint; false where there is none to go on from.
     ///
@@ -82,11 +91,13 @@ public:
     [[nodiscard]] bool load(Session& session) {
         const std::string before = std::exchange(checkpoint_, {}).log;
         position_ = low_ = replay_until_ = {};
-        version_ = attempts_ = 0;
+        attempts_ = 0;
         const std::optional<StoredCheckpoint> stored = session.load();
+        const std::int64_t version = stored ? stored->version : 0;
+        if (std::exchange(version_, version) != version) { low_attempts_ = 0; }
         if (!stored) { return false; }
-        version_ = stored->version;
-        attempts_ = stored->attempts;
+        if (stored->attempts > 0) { attempts_ = stored->attempts; }
+        if (stored->attempts < 0) { low_attempts_ = -stored->attempts; }
         if (stored->text == unbegun_checkpoint) { return false; }
         was_known_ = true;
         std::optional<Checkpoint> found = checkpoint_from(stored->text);
@@ -116,8 +127,9 @@ public:
         return true;
     }
 
-    /// Writes the checkpoint and commits the session's transaction.
-    void commit(Session& session, const Checkpoint& next) {
+    /// Writes the checkpoint and commits the session's transaction, of a batch of low priority or
+    /// else.
+    void commit(Session& session, const Checkpoint& next, bool low = false) {
         next_ = next; // now, since behind the commit nothing may fail
         session.store(to_text(next_), version_);
         committing_ = true;
@@ -125,7 +137,7 @@ public:
         committing_ = false;
         was_known_ = true;
         ++version_;
-        attempts_ = 0;
+        (low ? low_attempts_ : attempts_) = 0;
         std::swap(checkpoint_, next_);
         take_places();
         written_ = Clock::now();
@@ -189,9 +201,9 @@ public:
         const std::optional<Position> to = wish ? Position::from(*wish) : std::nullopt;
         // A rebuild hands over every record anyway.
         if (to && !checkpoint_.rebuild.running && session.usable(*to) == Usable::yes) {
-            Checkpoint next = checkpoint_;
-            next.position = to->text();
-            if (heeds_low_ && *to < low_) { next.low = next.position; }
+            Checkpoint next = checkpoint_; // never stepping over what isn't handled
+            next.position = to->in_common(position_).text();
+            if (heeds_low_) { next.low = to->in_common(low_).text(); }
             next.deal.reset();
             session.begin();
             try {
@@ -241,6 +253,7 @@ private:
     std::int64_t version_ = 0;
     bool was_known_ = false;
     std::int64_t attempts_ = 0;
+    std::int64_t low_attempts_ = 0; // of batches of low priority
     Position position_;
     Position low_; // of what is of low priority
     Position replay_until_;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <cstdint>
+#include <random>
 #include <string>
 
 #include <support/catch.hpp>
@@ -114,6 +116,62 @@ TEST_CASE("L2: a place is reopened in the window of the read that went on from i
     CHECK(reopened("10-20-12_7_14-25-15_9_8.2", "10-20-12_7_14-25-15_9_9.0") ==
           "10-20-12_7_14-25-15_9_8.2");
     CHECK(reopened("10-20-12_7_14-25-15_9_8.2", "14-25-15_9") == "10-20-12_7_14-25-15_9_8.2");
+}
+
+namespace {
+
+// What transaction `xid` wrote under number `seq`, one key a row.
+bool is_handled(const Position& at, std::uint64_t xid, std::int64_t seq) {
+    if (at.seen.sees(xid)) { return true; }
+    return at.window && at.window->until.sees(xid) &&
+           (seq < at.window->seq || (seq == at.window->seq && at.window->item == 0));
+}
+
+Snapshot any_snapshot(std::mt19937& random) {
+    Snapshot snapshot{0, 1 + random() % 8U, {}};
+    for (std::uint64_t xid = 1; xid < snapshot.xmax; ++xid) {
+        if (random() % 3U == 0) { snapshot.running.push_back(xid); }
+    }
+    snapshot.xmin = snapshot.running.empty() ? snapshot.xmax : snapshot.running.front();
+    return snapshot;
+}
+
+Position any_position(std::mt19937& random, const Snapshot& often) {
+    const auto snapshot = [&] { return random() % 3U == 0 ? often : any_snapshot(random); };
+    Position position{snapshot(), 9, {}};
+    if (random() % 2U == 0) {
+        position.window = Position::Window{snapshot(), 9, static_cast<std::int64_t>(random() % 4U),
+            static_cast<std::int32_t>(random() % 3U)};
+    }
+    return position;
+}
+
+} // namespace
+
+TEST_CASE("R4: what two places have in common is handled at both") {
+    std::mt19937 random{5};
+    for (int turn = 0; turn < 20'000; ++turn) {
+        const Snapshot often = any_snapshot(random);
+        const Position a = any_position(random, often);
+        const Position b = any_position(random, often);
+        const Position both = a.in_common(b);
+        INFO(a.text() << " and " << b.text() << ": " << both.text());
+        REQUIRE(Position::from(both.text()));
+        for (std::uint64_t xid = 1; xid < 9; ++xid) {
+            for (std::int64_t seq = 0; seq < 4; ++seq) {
+                const bool one = is_handled(both, xid, seq);
+                REQUIRE((!one || (is_handled(a, xid, seq) && is_handled(b, xid, seq))));
+            }
+        }
+        if (b.seen.sees_all_of(a.seen) && (!a.window || b.seen.sees_all_of(a.window->until))) {
+            REQUIRE(both.text() == a.text()); // b is behind it
+        }
+        REQUIRE(a.in_common(a).text() == a.text());
+    }
+    const Position early = *Position::from("10-20-_7_12-25-_9_8.3");
+    const Position late = *Position::from("10-20-_7_12-25-_9_8.0");
+    CHECK(early.in_common(late).text() == early.text());
+    CHECK(late.in_common(early).text() == early.text());
 }
 
 } // namespace position

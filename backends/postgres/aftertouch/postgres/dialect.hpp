@@ -229,7 +229,7 @@ inline constexpr std::string_view create_checkpoint =
     "',', '')) RETURNING 1, pg_current_xact_id()::text";
 
 inline constexpr std::string_view count_attempt =
-    "UPDATE aftertouch.checkpoint SET attempts = attempts + 1 WHERE pipeline = $1 AND version = "
+    "UPDATE aftertouch.checkpoint SET attempts = $3::bigint WHERE pipeline = $1 AND version = "
     "$2::bigint";
 
 /// $1 pipeline, $2 version, $3 lane, $4 deal: notes that the lane has handled its part. It fails by

@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <string>
@@ -42,6 +43,16 @@ struct Snapshot {
     /// Whether it sees all that the other one does.
     [[nodiscard]] bool sees_all_of(const Snapshot& other) const noexcept {
         return other.xmax <= xmax && !has_ended_in(other);
+    }
+
+    /// A snapshot that sees what both see.
+    [[nodiscard]] Snapshot in_common(const Snapshot& other) const {
+        Snapshot both{0, std::min(xmax, other.xmax), {}};
+        std::set_union(running.begin(), running.end(), other.running.begin(), other.running.end(),
+            std::back_inserter(both.running));
+        std::erase_if(both.running, [&](std::uint64_t xid) { return xid >= both.xmax; });
+        both.xmin = both.running.empty() ? both.xmax : both.running.front();
+        return both;
     }
 
     /// `10:20:10,14`, with another character for the colon where a position holds it.
@@ -103,6 +114,12 @@ struct Position {
         std::int64_t last = 0; ///< no change that `until` sees has a higher number
         std::int64_t seq = 0;  ///< handled up to this number
         std::int32_t item = 0; ///< how many keys of the row with that number are; 0: all of them
+
+        /// Whether less of the same window is handled.
+        [[nodiscard]] bool is_before(const Window& other) const noexcept {
+            if (seq != other.seq || item == other.item) { return seq < other.seq; }
+            return item != 0 && (other.item == 0 || item < other.item);
+        }
     };
 
     Snapshot seen;
@@ -127,6 +144,20 @@ struct Position {
                                     : Window{to.seen, to.last, 0, 0};
         }
         return from;
+    }
+
+    /// The last place that has nothing in front of it but what both have, or one before it: this
+    /// one where the other is behind it.
+    [[nodiscard]] Position in_common(const Position& other) const {
+        Position both = *this;
+        if (window && !other.seen.sees_all_of(window->until)) {
+            const bool same = other.window && window->until == other.window->until;
+            if (!same || other.window->is_before(*window)) {
+                both.window = same ? other.window : std::nullopt;
+            }
+        }
+        if (other.seen.sees_all_of(seen)) { return both; }
+        return {seen.in_common(other.seen), std::min(last, other.last), {}};
     }
 
     /// Whether the same changes are in front of both, as far as the numbers given out tell: what a

@@ -203,8 +203,8 @@ public:
         transaction_.roll_back();
     }
 
-    void count_attempt(std::int64_t version) {
-        if (connection_->handle().idle()) { store_.count_attempt(version); }
+    void count_attempt(std::int64_t version, std::int64_t attempts) {
+        if (connection_->handle().idle()) { store_.count_attempt(version, attempts); }
     }
 
     void keep_alive() noexcept { connection_->ping(); }

@@ -98,9 +98,9 @@ public:
         connection_->run(dialect::mark_own, values_);
     }
 
-    /// Counts one more failure of the batch behind the checkpoint with this version.
-    void count_attempt(std::int64_t version) {
-        values_.assign({name(), Value{Cell::integer(version)}});
+    /// Notes how often the batch behind the checkpoint with this version has failed.
+    void count_attempt(std::int64_t version, std::int64_t attempts) {
+        values_.assign({name(), Value{Cell::integer(version)}, Value{Cell::integer(attempts)}});
         connection_->run(dialect::count_attempt, values_);
     }
 

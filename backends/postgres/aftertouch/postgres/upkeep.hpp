@@ -24,22 +24,21 @@ inline constexpr std::string_view status =
     "p.pipeline, c.name AS capture,\n  CASE WHEN p.place = '' THEN 'starting' WHEN p.rebuild LIKE "
     "'r%' "
     "THEN 'rebuilding' ELSE "
-    "'following' END AS state, p.place AS position,\n  (SELECT coalesce(sum(coalesce(l.keys, 1)), "
-    "0) FROM aftertouch.log AS l WHERE l.capture = c.id AND NOT pg_visible_in_snapshot(l.xid, "
-    "p.snapshot)) AS lag_records,\n  (SELECT coalesce(round(extract(epoch FROM clock_timestamp() - "
-    "min(l.at)), 3), 0) FROM aftertouch.log AS l WHERE l.capture = c.id AND NOT "
-    "pg_visible_in_snapshot(l.xid, p.snapshot)) AS lag_seconds,\n  (SELECT "
-    "coalesce(sum(coalesce(l.keys, 1)), 0) FROM aftertouch.log AS l WHERE l.capture = -c.id AND "
-    "NOT pg_visible_in_snapshot(l.xid, p.low_snapshot)) AS low_priority_lag_records,\n  CASE WHEN "
-    "p.rebuild LIKE 'r%' "
+    "'following' END AS state, p.place AS position, w.lag_records, w.lag_seconds, "
+    "w.low_priority_lag_records,\n  CASE WHEN p.rebuild LIKE 'r%' "
     "THEN substr(p.rebuild, 2) END "
-    "AS rebuild_done_of_total, p.attempts AS failed_attempts, p.at AS written,\n  (SELECT "
+    "AS rebuild_done_of_total, abs(p.attempts) AS failed_attempts, p.at AS written,\n  (SELECT "
     "count(*) FROM "
     "aftertouch.dead_letter AS d WHERE d.pipeline = p.pipeline) AS dead_letters, e.holder AS "
     "lease_holder, e.until AS lease_until\nFROM seen AS p LEFT JOIN aftertouch.lease AS e ON "
     "e.pipeline = p.pipeline CROSS JOIN aftertouch.meta AS m LEFT JOIN aftertouch.capture AS c ON "
     "split_part(p.log, '.', "
-    "1) = m.log_id AND split_part(p.log, '.', 3) = c.incarnation\nORDER BY p.pipeline";
+    "1) = m.log_id AND split_part(p.log, '.', 3) = c.incarnation,\n  LATERAL (SELECT "
+    "coalesce(sum(coalesce(l.keys, 1)), 0) AS lag_records, coalesce(round(extract(epoch FROM "
+    "clock_timestamp() - min(l.at)), 3), 0) AS lag_seconds, coalesce(sum(coalesce(l.keys, 1)) "
+    "FILTER (WHERE l.capture < 0), 0) AS low_priority_lag_records\n    FROM aftertouch.log AS l "
+    "WHERE (l.capture = c.id AND NOT pg_visible_in_snapshot(l.xid, p.snapshot)) OR (l.capture = "
+    "-c.id AND NOT pg_visible_in_snapshot(l.xid, p.low_snapshot))) AS w\nORDER BY p.pipeline";
 
 /// The transactions that have written and are still open, the oldest first. In every database of
 /// the server, since snapshots know them all.

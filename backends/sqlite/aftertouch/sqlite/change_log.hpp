@@ -37,6 +37,8 @@ struct Position {
     std::int64_t seq = 0;
     friend auto operator<=>(const Position&, const Position&) = default;
 
+    /// The last place that has nothing in front of it but what both have.
+    [[nodiscard]] Position in_common(const Position& other) const { return std::min(*this, other); }
     [[nodiscard]] std::string text() const { return std::to_string(seq); }
     [[nodiscard]] static std::optional<Position> from(std::string_view text) {
         const std::optional<std::int64_t> seq = aftertouch::detail::integer_from(text);

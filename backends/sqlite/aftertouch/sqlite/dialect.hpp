@@ -162,6 +162,13 @@ inline constexpr std::int64_t follow_up_rows = 20'000;
     return "UPDATE " + own(schema, "log") + " SET origin = $1 WHERE seq > $2";
 }
 
+/// Forgets marks that were left in `aftertouch_low_priority`, so that what was written since isn't
+/// moved, and taken for the own changes of whoever removes them.
+[[nodiscard]] inline std::string forget_marks(const std::string& schema) {
+    const std::string marks = own(schema, "low_priority");
+    return "UPDATE " + marks + " SET since = 9223372036854775807; DELETE FROM " + marks;
+}
+
 // ---------------------------------------------------------------------------------------------
 // reading the source
 
@@ -208,7 +215,7 @@ inline constexpr std::int64_t follow_up_rows = 20'000;
 
 [[nodiscard]] inline std::string count_attempt(const std::string& schema) {
     return "UPDATE " + own(schema, "checkpoint") +
-           " SET attempts = attempts + 1 WHERE pipeline = $1 AND version = $2";
+           " SET attempts = $3 WHERE pipeline = $1 AND version = $2";
 }
 
 // ------------------------------------------------------------------------------------------------
@@ -244,6 +251,9 @@ inline constexpr std::int64_t follow_up_rows = 20'000;
 /// For a person: each pipeline with its capture, its place, what it is behind, and its rebuild.
 [[nodiscard]] inline std::string status(const std::string& schema) {
     const std::string log = own(schema, "log");
+    const std::string waiting = " FROM " + log +
+                                " WHERE seq > CAST(p.tail AS INTEGER) AND capture = c.id OR seq > "
+                                "p.low AND capture = -c.id";
     return "WITH word AS (SELECT pipeline, attempts, at, substr(checkpoint, 5) AS rest FROM " +
            own(schema, "checkpoint") +
            "),\n  place AS (SELECT *, substr(rest, 1, instr(rest, ' ') - 1) AS log, substr(rest, "
@@ -254,19 +264,18 @@ inline constexpr std::int64_t follow_up_rows = 20'000;
            "  CASE WHEN p.rest = '' THEN 'starting' WHEN p.tail LIKE '% r%' THEN 'rebuilding' ELSE "
            "'following' END AS state,\n"
            "  CAST(p.tail AS INTEGER) AS position,\n"
-           "  (SELECT count(*) FROM " +
-           log +
-           " WHERE seq > CAST(p.tail AS INTEGER) AND capture = c.id) AS lag_records,\n"
-           "  (SELECT coalesce(round((" +
-           std::string{now} + " - min(at)) * 86400, 3), 0) FROM " + log +
-           " WHERE seq > CAST(p.tail AS INTEGER) AND capture = c.id) AS lag_seconds,\n"
+           "  (SELECT count(*)" +
+           waiting + ") AS lag_records,\n  (SELECT coalesce(round((" + std::string{now} +
+           " - min(at)) * 86400, 3), 0)" + waiting +
+           ") AS lag_seconds,\n"
            "  (SELECT count(*) FROM " +
            log +
            " WHERE seq > p.low AND capture = -c.id) AS low_priority_lag_records,\n"
            "  CASE WHEN p.tail LIKE '% r%' THEN substr(p.tail, instr(p.tail, ' r') + 2, "
            "instr(substr(p.tail || ' ', instr(p.tail, "
            "' r') + 1), ' ') - 2) END AS rebuild_done_of_total,\n"
-           "  p.attempts AS failed_attempts, datetime(p.at) AS written,\n  (SELECT count(*) FROM " +
+           "  abs(p.attempts) AS failed_attempts, datetime(p.at) AS written,\n  (SELECT count(*) "
+           "FROM " +
            own(schema, "dead_letter") +
            " AS d WHERE d.pipeline = p.pipeline) AS dead_letters, l.holder AS "
            "lease_holder, datetime(l.until) AS lease_until\nFROM place AS p LEFT JOIN " +

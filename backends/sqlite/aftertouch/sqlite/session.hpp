@@ -106,15 +106,21 @@ public:
     [[nodiscard]] std::vector<Difference> drift() {
         if (request_.schema == Schema::none) { return {}; }
         const std::int64_t version = manager_.catalog().version();
-        if (version == version_) { return {}; }
-        std::vector<Difference> differences = manager_.plan().differences;
-        if (differences.empty()) { version_ = version; }
-        return differences;
+        if (version != version_) {
+            std::vector<Difference> differences = manager_.plan().differences;
+            if (!differences.empty()) { return differences; }
+            version_ = version;
+        }
+        if (low_ && request_.skip_own_changes) {
+            connection_->run_all(dialect::forget_marks(schema_));
+        }
+        return {};
     }
 
     [[nodiscard]] Usable usable(Position position) {
         const auto guard = turn_.lock();
-        return usable_now(position);
+        const Usable low = low_from_ ? usable_now(*low_from_) : Usable::yes;
+        return low != Usable::yes ? low : usable_now(position);
     }
 
     [[nodiscard]] Position head() {
@@ -128,6 +134,7 @@ public:
     }
     template <class Sink>
     std::pair<Position, bool> read_low(Position from, std::size_t limit, Sink&& sink) {
+        low_from_ = from;
         return low_->read(from, limit, nullptr, std::forward<Sink>(sink));
     }
     template <class OnChange, class OnRow>
@@ -186,9 +193,9 @@ public:
         end_turn();
     }
 
-    void count_attempt(std::int64_t version) {
+    void count_attempt(std::int64_t version, std::int64_t attempts) {
         const auto guard = turn_.lock();
-        if (!connection_->handle().in_transaction()) { store_.count_attempt(version); }
+        if (!connection_->handle().in_transaction()) { store_.count_attempt(version, attempts); }
     }
 
     void keep_alive() noexcept {} // nobody ends another one's batch here
@@ -210,7 +217,8 @@ private:
         if (turn_.shared() && connection_->handle().in_transaction()) { return from; }
         // Behind pruned changes there may have been some for this pipeline, and a log that ends
         // before it gives its numbers out again: the batch's look says so (P5).
-        if (head != from && usable_now(from) != Usable::yes) { return std::nullopt; }
+        const bool is_empty = head == Position{}; // or all of it is gone
+        if ((head != from || is_empty) && usable_now(from) != Usable::yes) { return std::nullopt; }
         return end;
     }
 
@@ -225,6 +233,7 @@ private:
     }
 
     void end_turn() noexcept {
+        low_from_.reset();
         connection_->require_transaction(false);
         turn_.end();
     }
@@ -262,7 +271,8 @@ private:
     InstalledCapture installed_;
     std::vector<KeyFold> folds_;
     std::optional<ChangeLog> log_;
-    std::optional<ChangeLog> low_; // of changes of low priority
+    std::optional<ChangeLog> low_;     // of changes of low priority
+    std::optional<Position> low_from_; // where it was read from in the batch
     std::optional<Snapshot> snapshot_;
     std::int64_t version_ = 0;
 };

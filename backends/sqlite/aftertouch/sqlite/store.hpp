@@ -60,8 +60,9 @@ public:
     }
 
     /// Counts one more failure of the batch behind the checkpoint with this version.
-    void count_attempt(std::int64_t version) {
-        connection_->run(count_attempt_, std::array{name(), Cell::integer(version)});
+    void count_attempt(std::int64_t version, std::int64_t attempts) {
+        connection_->run(
+            count_attempt_, std::array{name(), Cell::integer(version), Cell::integer(attempts)});
     }
 
 private:

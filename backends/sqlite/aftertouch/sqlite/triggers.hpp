@@ -138,13 +138,16 @@ private:
     }
 
     // What was written since moves to the end of the log: never to a place that a pipeline may have
-    // passed, whatever `since` says.
+    // passed, whatever `since` says. A row that somebody has left there counts for nothing beside a
+    // newer one.
     [[nodiscard]] SchemaObject low_priority() const {
         SchemaObject object{"trigger", trigger_name(capture_, "low"), {}, {}};
         const std::string log = "\"aftertouch_log\"";
         const std::string kept =
             "operation, at, origin, " + dialect::key_columns(capture_.table.key.size());
-        const std::string since = " WHERE seq > OLD.since AND capture = " + std::to_string(id_);
+        const std::string since = " WHERE seq > max(OLD.since, coalesce((SELECT max(since) FROM " +
+                                  quoted(low_priority_table().name) +
+                                  "), 0)) AND capture = " + std::to_string(id_);
         object.sql = "CREATE TRIGGER " + quoted(object.name) + " AFTER DELETE ON " +
                      quoted(low_priority_table().name) + "\nBEGIN\n  INSERT INTO " + log +
                      " (capture, " + kept + ") SELECT " +

@@ -338,10 +338,39 @@ TEST_CASE("L2: what was dealt by another shard isn't dealt as it is now") {
     CHECK(handled == 20);
 }
 
+namespace {
+
+// Lines of seven tenants; with `tables` each has one of its own, a partition of "line".
+void create_lines(fixture::Database& shop, bool tables) {
+    if (!tables) { return shop.create_table<Line>(); }
+    shop.execute("CREATE TABLE line (tenant bigint, number bigint, PRIMARY KEY (tenant, number)) "
+                 "PARTITION BY LIST (tenant)");
+    for (int tenant = 0; tenant < 7; ++tenant) {
+        const std::string number = std::to_string(tenant);
+        shop.execute(
+            "CREATE TABLE line_" + number + " PARTITION OF line FOR VALUES IN (" + number + ")");
+    }
+}
+// One of each; straight into their tables or not.
+void add_lines(fixture::Database& shop, bool straight, std::int64_t number) {
+    if (!straight) {
+        shop.execute("INSERT INTO line SELECT i, $1 FROM generate_series(0, 6) AS i", number);
+        return;
+    }
+    for (int tenant = 0; tenant < 7; ++tenant) {
+        const std::string name = std::to_string(tenant);
+        shop.execute("INSERT INTO line_" + name + " VALUES (" + name + ", $1)", number);
+    }
+}
+
+} // namespace
+
 TEST_CASE("L2: what has one shard's number is in one lane, in the order of the log") {
     fixture::Place place{fixture::Kind::server};
     fixture::Database shop{place.open()};
-    shop.create_table<Line>();
+    const bool tables = GENERATE(false, true);
+    INFO("a table a shard: " << tables);
+    create_lines(shop, tables);
     std::mutex mutex;
     std::map<std::int64_t, std::vector<std::int64_t>> seen; // numbers, by tenant
     at::Options options = Shop::options(4);
@@ -358,7 +387,7 @@ TEST_CASE("L2: what has one shard's number is in one lane, in the order of the l
         shop, options};
     pipeline.drain();
     for (std::int64_t number = 1; number <= 50; ++number) {
-        shop.execute("INSERT INTO line SELECT i, $1 FROM generate_series(0, 6) AS i", number);
+        add_lines(shop, tables && number % 2 == 0, number);
     }
     pipeline.drain();
     std::vector<std::int64_t> numbers(50);

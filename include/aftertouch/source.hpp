@@ -54,8 +54,8 @@ public:
         if (low_priority_) {
             throw Error{Errc::invalid_argument,
                 "the source of " + table_name<T>().text() +
-                    " has images() behind low_priority(), which is for touches: the images of a "
-                    "record come in their order"};
+                    " has images() and low_priority(), which is for touches, since the images of a "
+                    "record come in their order: leave one of the two out"};
         }
         Source<T, CaptureMode::images> with = copy_as<CaptureMode::images>();
         return with;
@@ -104,20 +104,26 @@ public:
     }
 
     /// Lets transactions mark what they change as of low priority, as a maintenance job over many
-    /// rows does: it is handed over when nothing else waits, or after twenty other batches, and in
-    /// one lane. So the two kinds of changes of one record may come in any order: the handler must
-    /// read the row (`records()`, `missing()`, `tx.get`). While a rebuild runs, they wait, and what
-    /// `prune()` may remove with them.
+    /// rows does: it is handed over when nothing else waits, or after twenty other batches, one
+    /// batch at a time and in no lane. So the two kinds of changes of one record may come in any
+    /// order: the handler must read the row (`records()`, `missing()`, `tx.get`). While a rebuild
+    /// runs, they wait, and come behind it. What waits keeps `prune()` from what is newer.
     ///
     /// On PostgreSQL a transaction marks what it does behind `SET LOCAL aftertouch.priority =
     /// 'low'`; on SQLite what it does between `INSERT INTO aftertouch_low_priority SELECT
-    /// coalesce(max(seq), 0) FROM aftertouch_log` and `DELETE FROM aftertouch_low_priority`.
+    /// coalesce(max(seq), 0) FROM aftertouch_log` and `DELETE FROM aftertouch_low_priority`, once
+    /// in a transaction: without the DELETE it marks nothing.
+    ///
+    /// It is another capture than without: a pipeline that changes to it rebuilds once, and what it
+    /// followed before writes its changes too until it is removed (`remove(database,
+    /// source<T>())`).
     ///
     /// *Costs* nothing for others on SQLite, where what is marked is written twice; on PostgreSQL a
     /// look at the setting for each row of the log.
     [[nodiscard]] Source low_priority() const {
-        static_assert(Mode == CaptureMode::touch, "aftertouch: low_priority() is for touches: the "
-                                                  "images of a record come in their order");
+        static_assert(Mode == CaptureMode::touch,
+            "aftertouch: low_priority() is for touches, since the images of a record come in their "
+            "order: leave it or images() out");
         Source with = *this;
         with.low_priority_ = true;
         return with;

@@ -44,7 +44,7 @@ struct OpenTransaction {
 struct Lag {
     std::int64_t records = 0; ///< changes of this capture that aren't handled yet
     std::chrono::microseconds age{
-        0}; ///< since the oldest of them was made, on the database's clock
+        0}; ///< since the oldest of them was made, of either priority, on the database's clock
     std::optional<OpenTransaction>
         oldest_open{};             ///< whose changes come later; on engines where writers overlap
     std::int64_t low_priority = 0; ///< how many of the records were marked so

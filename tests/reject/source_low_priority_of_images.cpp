@@ -1,4 +1,4 @@
-// refused: low_priority\(\) is for touches: the images of a record come in their order
+// refused: low_priority\(\) is for touches, since the images of a record come in their order: leave it or images\(\) out
 // SPDX-License-Identifier: MIT
 #include <cstdint>
 #include <string>

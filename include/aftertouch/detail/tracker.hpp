@@ -103,8 +103,8 @@ public:
         std::optional<Checkpoint> found = checkpoint_from(stored->text);
         const std::optional<Position> position =
             found ? Position::from(found->position) : std::nullopt;
-        const std::optional<Position> low =
-            heeds_low_ && found ? Position::from(found->low) : position;
+        const bool has_low = heeds_low_ && found && !found->low.empty();
+        const std::optional<Position> low = has_low ? Position::from(found->low) : position;
         if (!position || !low) {
             reporter_.tell(Moment::checkpoint_unreadable,
                 "the stored text is none that this version writes: "

@@ -99,7 +99,7 @@ TEST_CASE("C8: no two captures have a trigger's name in common") {
     std::set<std::string> names;
     std::size_t count = 0;
     for (const char* name : {"t", "t_insert", "t_insert_guard", "t_before", "t_update", "t_guard",
-             "t_insert_guard_guard", "t_rekey"}) {
+             "t_insert_guard_guard", "t_rekey", "t_low"}) {
         at::Capture capture;
         capture.name = name;
         for (const std::string_view moment : at::sqlite::trigger_moments) {

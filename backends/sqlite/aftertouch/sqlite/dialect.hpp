@@ -162,8 +162,8 @@ inline constexpr std::int64_t follow_up_rows = 20'000;
     return "UPDATE " + own(schema, "log") + " SET origin = $1 WHERE seq > $2";
 }
 
-/// Forgets marks that were left in `aftertouch_low_priority`, so that what was written since isn't
-/// moved, and taken for the own changes of whoever removes them.
+/// Forgets marks that were left in `aftertouch_low_priority`, so that who removes them doesn't move
+/// what others have written since.
 [[nodiscard]] inline std::string forget_marks(const std::string& schema) {
     const std::string marks = own(schema, "low_priority");
     return "UPDATE " + marks + " SET since = 9223372036854775807; DELETE FROM " + marks;

@@ -29,15 +29,23 @@ public:
 
     /// The lock is had, or let go.
     void begins() noexcept { began_ = Clock::now(); }
-    void ends() noexcept { ended_ = Clock::now(); }
+    /// `patient`: what was done with it is of low priority.
+    void ends(bool patient = false) noexcept {
+        ended_ = Clock::now();
+        owed_ = patient ? owed_ + (ended_ - began_) : Clock::duration{};
+    }
 
     /// Nobody queues for the lock: others look again every 100 ms at last, and would never find it
-    /// free while one slow batch follows the other.
-    void let_others_in() const {
+    /// free while one slow batch follows the other; nor while many short ones do, which wait then
+    /// where they are of low priority.
+    void let_others_in() {
+        constexpr std::chrono::milliseconds enough{110};
+        constexpr std::chrono::milliseconds slow{50};
         const auto held = ended_ - began_;
-        if (held < std::chrono::milliseconds{50}) { return; }
-        const auto until =
-            ended_ + std::min<Clock::duration>(held / 5, std::chrono::milliseconds{110});
+        const bool owes = owed_ >= slow;
+        if (held < slow && !owes) { return; }
+        owed_ = {};
+        const auto until = ended_ + (owes ? enough : std::min<Clock::duration>(held / 5, enough));
         while (Clock::now() < until && !stopping_.load(std::memory_order_relaxed)) {
             std::this_thread::sleep_for(std::chrono::milliseconds{5});
         }
@@ -61,6 +69,7 @@ private:
     const std::atomic<bool>& stopping_;
     Clock::time_point began_{};
     Clock::time_point ended_{};
+    Clock::duration owed_{}; // had for what is of low priority since others were let in
 };
 
 } // namespace aftertouch::sqlite

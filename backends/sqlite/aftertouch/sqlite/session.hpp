@@ -111,9 +111,7 @@ public:
             if (!differences.empty()) { return differences; }
             version_ = version;
         }
-        if (low_ && request_.skip_own_changes) {
-            connection_->run_all(dialect::forget_marks(schema_));
-        }
+        if (low_) { connection_->run_all(dialect::forget_marks(schema_)); }
         return {};
     }
 
@@ -233,9 +231,9 @@ private:
     }
 
     void end_turn() noexcept {
-        low_from_.reset();
         connection_->require_transaction(false);
-        turn_.end();
+        turn_.end(low_from_.has_value());
+        low_from_.reset();
     }
 
     void read_installation() {

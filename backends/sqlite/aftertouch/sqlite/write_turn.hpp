@@ -60,8 +60,11 @@ public:
         begin();
         held_ = std::move(guard);
         set_open(true);
+        if (lock_wait_) { lock_wait_->begins(); }
     }
-    void end() noexcept {
+    /// `patient`: what was done in it is of low priority.
+    void end(bool patient) noexcept {
+        if (lock_wait_) { lock_wait_->ends(patient); }
         set_open(false);
         held_ = {};
     }
@@ -78,7 +81,6 @@ private:
     void set_open(bool open) noexcept {
         const std::lock_guard guard{open_mutex_};
         open_ = open;
-        if (lock_wait_) { open ? lock_wait_->begins() : lock_wait_->ends(); }
     }
 
     std::shared_ptr<Connection> connection_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -44,6 +46,9 @@ struct Capture {
         return text;
     }
 };
+
+/// What a log has in place of a capture's number, for changes that were marked as of low priority.
+[[nodiscard]] constexpr std::int64_t low_capture(std::int64_t capture) noexcept { return -capture; }
 
 /// What a pipeline does with the triggers and tables that it needs, when it starts (C7).
 enum class Schema {

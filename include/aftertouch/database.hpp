@@ -17,6 +17,7 @@
 #include <aftertouch/entity.hpp>
 #include <aftertouch/row.hpp>
 #include <aftertouch/script.hpp>
+#include <aftertouch/status.hpp>
 #include <aftertouch/table.hpp>
 #include <aftertouch/transaction.hpp>
 
@@ -95,8 +96,20 @@ public:
         }
     }
 
-    /// \name For install.hpp
+    /// \name For pipelines and for install.hpp
     /// @{
+
+    /// What of a capture's changes lies behind a pipeline's places; `low` may be empty.
+    [[nodiscard]] Lag lag(const Capture& capture, std::string_view position, std::string_view low) {
+        return with_manager("status", capture, [&](SchemaManager& manager) {
+            const auto installed = manager.find();
+            if (!installed) { return Lag{}; }
+            Lag lag = self()->lag_behind(capture, installed->id, position);
+            lag.oldest_open = self()->oldest_open();
+            lag.add_low_priority(self()->lag_behind(capture, low_capture(installed->id), low));
+            return lag;
+        });
+    }
     [[nodiscard]] Script install_script(const Capture& capture) {
         return with_manager("install_script", capture,
             [](SchemaManager& manager) { return whole(manager.plan().script); });

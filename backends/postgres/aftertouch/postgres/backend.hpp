@@ -118,20 +118,6 @@ public:
         return std::make_unique<Lease>(std::make_unique<Connection>(parameters_, options), request);
     }
 
-    [[nodiscard]] Lag lag(const Capture& capture, std::string_view position, std::string_view low) {
-        return with_manager("status", capture, [&](SchemaManager& manager) {
-            const auto installed = manager.find();
-            const auto from = Position::from(position);
-            const auto low_from = Position::from(low);
-            if (!installed || !from) { return Lag{}; }
-            Lag lag = read_lag(own_connection(), installed->id, *from);
-            if (low_from) {
-                lag.add_low_priority(
-                    read_lag(own_connection(), dialect::low_capture(installed->id), *low_from));
-            }
-            return lag;
-        });
-    }
     /// Where dead letters of a pipeline over a capture lie, for SQL text.
     [[nodiscard]] static std::string dead_letter_table(const Capture&) {
         return "aftertouch.dead_letter";
@@ -180,6 +166,14 @@ private:
         : options_{options},
           connection_{borrowed, options_},
           parameters_{connection_.handle().parameters()} {}
+
+    [[nodiscard]] Lag lag_behind(const Capture&, std::int64_t number, std::string_view position) {
+        const auto from = Position::from(position);
+        return from ? read_lag(own_connection(), number, *from) : Lag{};
+    }
+    [[nodiscard]] std::optional<OpenTransaction> oldest_open() {
+        return read_oldest_open(own_connection());
+    }
 
     // Wakes the pipelines if something was written.
     struct NotifyAfter {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include <aftertouch/capture.hpp>
 #include <aftertouch/dml.hpp>
 #include <aftertouch/identifier.hpp>
 #include <aftertouch/table.hpp>
@@ -20,10 +21,6 @@ namespace aftertouch::postgres::dialect {
 /// How many bytes of values one read of the log or of a source brings at most, but for one larger
 /// row: the rest is read when the batch has room for it.
 inline constexpr std::int64_t chunk_bytes = 16'777'216;
-
-/// What the log has in place of a capture's number, for changes that were marked as of low
-/// priority.
-[[nodiscard]] constexpr std::int64_t low_capture(std::int64_t capture) noexcept { return -capture; }
 
 /// `$1, $2`
 [[nodiscard]] inline std::string holes(std::size_t count, std::size_t first = 1) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -75,7 +76,7 @@ namespace detail {
 
 } // namespace detail
 
-/// What of a capture's changes lies behind `from`.
+/// What of a capture's changes, by its number in the log, lies behind `from`.
 [[nodiscard]] inline Lag read_lag(
     Connection& connection, std::int64_t capture, const Position& from) {
     const auto [xids, numbers] = detail::all_marks(connection).arrays();
@@ -88,13 +89,15 @@ namespace detail {
     values.emplace_back(Cell::integer(window.seq));
     values.emplace_back(Cell::integer(window.item));
     const Answer answer = connection.ask(dialect::lag(capture), values);
-    Lag lag{answer.number(0, 0), std::chrono::microseconds{answer.number(0, 1)}, {}};
+    return {answer.number(0, 0), std::chrono::microseconds{answer.number(0, 1)}};
+}
+
+/// The transaction that has written and is open for longest, in any database of the server.
+[[nodiscard]] inline std::optional<OpenTransaction> read_oldest_open(Connection& connection) {
     const Answer open = connection.ask(dialect::oldest_open());
-    if (open.rows() != 0) {
-        lag.oldest_open = OpenTransaction{
-            std::string{open.text(0, 0)}, Timestamp{std::chrono::microseconds{open.number(0, 1)}}};
-    }
-    return lag;
+    if (open.rows() == 0) { return std::nullopt; }
+    return OpenTransaction{
+        std::string{open.text(0, 0)}, Timestamp{std::chrono::microseconds{open.number(0, 1)}}};
 }
 
 } // namespace aftertouch::postgres

@@ -206,7 +206,7 @@ private:
     void add_removal_of_rows(Script& script, const InstalledCapture& installed) {
         const std::string id = std::to_string(installed.id);
         script.add("Its changes.", "DELETE FROM aftertouch.log WHERE capture IN (" + id + ", " +
-                                       std::to_string(dialect::low_capture(installed.id)) + ')');
+                                       std::to_string(low_capture(installed.id)) + ')');
         const std::string of_its_pipelines =
             " WHERE split_part(checkpoint, ' ', 2) = (SELECT m.log_id || '.' || "
             "to_hex(s.system_identifier) || '.' || c.incarnation FROM aftertouch.meta AS m, "

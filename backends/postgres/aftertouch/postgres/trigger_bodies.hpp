@@ -8,7 +8,6 @@
 
 #include <aftertouch/capture.hpp>
 #include <aftertouch/identifier.hpp>
-#include <aftertouch/postgres/dialect.hpp>
 
 /// \file
 /// The bodies of a capture's trigger functions. No client library is called.
@@ -181,7 +180,7 @@ private:
     [[nodiscard]] static std::string marked(std::int64_t id) {
         return "CASE WHEN pg_catalog.current_setting('aftertouch.priority', true) "
                "OPERATOR(pg_catalog.=) 'low' THEN " +
-               std::to_string(dialect::low_capture(id)) + " ELSE " + std::to_string(id) + " END";
+               std::to_string(low_capture(id)) + " ELSE " + std::to_string(id) + " END";
     }
 
     std::string id_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -116,21 +117,6 @@ public:
         return std::make_unique<Lease>(connect(), request, stopping);
     }
 
-    [[nodiscard]] Lag lag(const Capture& capture, std::string_view position, std::string_view low) {
-        return with_manager("status", capture, [&](SchemaManager& manager) {
-            const auto installed = manager.find();
-            const auto from = Position::from(position);
-            const auto low_from = Position::from(low);
-            if (!installed || !from) { return Lag{}; }
-            const std::string schema = dialect::schema_of(capture);
-            Lag lag = lag_behind(dialect::lag(schema, installed->id), *from);
-            if (low_from) {
-                const std::int64_t marked = dialect::low_capture(installed->id);
-                lag.add_low_priority(lag_behind(dialect::lag(schema, marked), *low_from));
-            }
-            return lag;
-        });
-    }
     /// Where dead letters of a pipeline over a capture lie, for SQL text.
     [[nodiscard]] static std::string dead_letter_table(const Capture& capture) {
         return dialect::own(dialect::schema_of(capture), "dead_letter");
@@ -189,9 +175,13 @@ private:
     explicit Database(sqlite3* borrowed)
         : connection_{std::make_shared<Connection>(borrowed)}, shared_{true} {}
 
-    [[nodiscard]] Lag lag_behind(const std::string& sql, Position from) {
+    [[nodiscard]] Lag lag_behind(
+        const Capture& capture, std::int64_t number, std::string_view position) {
         Lag lag;
-        connection_->each(sql, std::array{Cell::integer(from.seq)}, [&](const Statement& row) {
+        const auto from = Position::from(position);
+        if (!from) { return lag; }
+        const std::string sql = dialect::lag(dialect::schema_of(capture), number);
+        connection_->each(sql, std::array{Cell::integer(from->seq)}, [&](const Statement& row) {
             lag.records = row[0].as_integer();
             lag.age =
                 std::chrono::microseconds{static_cast<std::int64_t>(row[1].as_real() * 86'400e6)};
@@ -199,6 +189,7 @@ private:
         });
         return lag;
     }
+    [[nodiscard]] std::optional<OpenTransaction> oldest_open() const { return {}; } // one writes
 
     // A connection of its own where the database is a file.
     [[nodiscard]] SessionConnection connect() {

@@ -45,10 +45,6 @@ inline constexpr std::size_t image_columns = 900;
     return "aftertouch_row_" + std::to_string(capture);
 }
 
-/// What the log has in place of a capture's number, for changes that were marked as of low
-/// priority.
-[[nodiscard]] constexpr std::int64_t low_capture(std::int64_t capture) noexcept { return -capture; }
-
 /// `k1, k2`
 [[nodiscard]] inline std::string key_columns(std::size_t parts, std::string_view prefix = "k") {
     std::string text;

@@ -171,8 +171,7 @@ private:
         Script& script, Planner& planner, const InstalledCapture& installed) {
         const std::string id = std::to_string(installed.id);
         const std::string log = planner.own("log");
-        const std::string of_capture =
-            id + ", " + std::to_string(dialect::low_capture(installed.id));
+        const std::string of_capture = id + ", " + std::to_string(low_capture(installed.id));
         script.add(
             "Its changes, but for the row with the highest number, from which SQLite counts on.",
             "DELETE FROM " + log + " WHERE capture IN (" + of_capture +

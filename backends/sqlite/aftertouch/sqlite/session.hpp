@@ -250,7 +250,7 @@ private:
             request_.skip_own_changes ? request_.pipeline : std::string{});
         log_.emplace(*connection_, schema_, filter);
         if (request_.capture.low_priority) {
-            filter.capture = dialect::low_capture(installed_.id);
+            filter.capture = low_capture(installed_.id);
             low_.emplace(*connection_, schema_, std::move(filter));
         }
         snapshot_.emplace(*connection_, request_.capture.table, request_.order);

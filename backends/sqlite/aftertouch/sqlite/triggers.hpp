@@ -150,9 +150,9 @@ private:
                                   "), 0)) AND capture = " + std::to_string(id_);
         object.sql = "CREATE TRIGGER " + quoted(object.name) + " AFTER DELETE ON " +
                      quoted(low_priority_table().name) + "\nBEGIN\n  INSERT INTO " + log +
-                     " (capture, " + kept + ") SELECT " +
-                     std::to_string(dialect::low_capture(id_)) + ", " + kept + " FROM " + log +
-                     since + " ORDER BY seq;\n  DELETE FROM " + log + since + ";\nEND";
+                     " (capture, " + kept + ") SELECT " + std::to_string(low_capture(id_)) + ", " +
+                     kept + " FROM " + log + since + " ORDER BY seq;\n  DELETE FROM " + log +
+                     since + ";\nEND";
         object.comment = "Gives changes that were marked as of low priority their own place in the "
                          "log.\nWrites aftertouch_log. Undo: DROP TRIGGER.";
         return object;

@@ -175,11 +175,11 @@ private:
         if (const Happened read = ahead ? Happened::done : read_batch(); read != Happened::done) {
             return read;
         }
-        if (batch_.has_taken_up()) {
-            session_->roll_back(); // known already
-        } else if (batch_.is_dealt()) {
+        if (batch_.is_dealt()) {
             lease_.count_instances();
-            tracker_.commit(*session_, batch_.claim(tracker_.position(), lease_.instances()));
+            const std::int64_t instances = attempts() == 0 ? lease_.instances() : 1;
+            const auto claim = batch_.claim(tracker_.position(), instances);
+            claim ? tracker_.commit(*session_, *claim) : session_->roll_back();
         }
         return Happened::done;
     }

@@ -72,9 +72,6 @@ public:
         }
         portion_.isolation().load(session);
     }
-    /// Whether some of its changes are handled already, perhaps: then it goes first.
-    [[nodiscard]] bool has_taken_up() const noexcept { return dealing_.taken_up().has_value(); }
-
     void drop() noexcept { event_id_.clear(), low_.begins(); } ///< nothing is in hand
     /// Where the batch ends; empty while there is none.
     [[nodiscard]] const std::string& event_id() const noexcept { return event_id_; }
@@ -132,8 +129,7 @@ public:
             return ends_at(session, reader_.end(), true);
         }
         if (low_.due() && read_low(session)) { return true; }
-        const bool any =
-            dealing_.lanes() > 1 ? read_deal(session, from) : read_whole(session, from);
+        const bool any = lanes() > 1 ? read_deal(session, from) : read_whole(session, from);
         return any || (!reader_.truncated() && read_low(session));
     }
     /// Takes the batch that was read ahead, if there is one behind `from`.
@@ -176,9 +172,13 @@ public:
     [[nodiscard]] std::size_t lanes() const noexcept { return dealing_.lanes(); }
     /// How many lanes' connections it takes.
     [[nodiscard]] std::size_t lanes_wanted() const { return dealt_ ? dealing_.lanes_wanted() : 0; }
-    /// The checkpoint that says what is dealt, and among whom; it is written before any lane is.
-    [[nodiscard]] Checkpoint claim(const Position& from, std::int64_t instances) {
-        dealing_.share(dealing_.more() && !portion_.isolation().any() ? instances : 1);
+    /// The checkpoint that says what is dealt, and among whom: written before any lane works on it,
+    /// and again where others could take parts now of what one alone has failed on.
+    [[nodiscard]] std::optional<Checkpoint> claim(const Position& from, std::int64_t instances) {
+        const bool again = has_taken_up();
+        if (portion_.isolation().any() || !(again || dealing_.more())) { instances = 1; }
+        if (again && (instances == 1 || dealing_.facts().instances != 1)) { return {}; }
+        dealing_.share(instances);
         Checkpoint claimed = next_;
         claimed.position = from.text();
         claimed.deal = dealing_.facts();
@@ -203,9 +203,8 @@ public:
         return {false, in_lane ? Step::advance : step, why}; // a lane commits by itself
     }
 
-    [[nodiscard]] bool is_low() const noexcept { return low_.in_hand(); } ///< of low priority
-    /// The checkpoint that the batch leads to.
-    [[nodiscard]] const Checkpoint& next() const noexcept { return next_; }
+    [[nodiscard]] bool is_low() const noexcept { return low_.in_hand(); }   ///< of low priority
+    [[nodiscard]] const Checkpoint& next() const noexcept { return next_; } ///< where it leads to
 
     /// What there is to say of it when it is committed; then nothing is in hand.
     [[nodiscard]] CommittedBatch committed() {
@@ -224,6 +223,7 @@ public:
     }
 
 private:
+    [[nodiscard]] bool has_taken_up() const noexcept { return dealing_.taken_up().has_value(); }
     void begin_behind(const Tracker<Session>& tracker) {
         began_ = Clock::now();
         portion_.writer().clear(log_);

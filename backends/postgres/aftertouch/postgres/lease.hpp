@@ -50,8 +50,12 @@ inline constexpr std::string_view give_lease_back =
     "DELETE FROM aftertouch.lease WHERE pipeline = $1 AND holder = $2";
 
 /// $1 pipeline, $2 instance, $3 milliseconds: it takes parts of what the holder's lanes are dealt.
+/// Lanes that have handled nothing yet get their rows, which are what is locked to claim a part.
 inline constexpr std::string_view stand_by =
-    "INSERT INTO aftertouch.standby (pipeline, instance, until) VALUES ($1, $2, clock_timestamp() "
+    "WITH lanes AS (INSERT INTO aftertouch.lane (pipeline, lane, deal) SELECT $1, i, 0 FROM "
+    "generate_series(0, 63) AS i WHERE NOT EXISTS (SELECT 1 FROM aftertouch.lane WHERE pipeline = "
+    "$1 AND lane = 63) ON CONFLICT DO NOTHING) INSERT INTO aftertouch.standby (pipeline, instance, "
+    "until) VALUES ($1, $2, clock_timestamp() "
     "+ $3::bigint * interval '1 millisecond') ON CONFLICT (pipeline, instance) DO UPDATE SET until "
     "= excluded.until";
 

@@ -45,7 +45,7 @@ public:
     Session(SessionConnection connection, SessionRequest request, WakeList& wakers,
         const std::atomic<bool>& stopping)
         : connection_{connection.connection},
-          turn_{connection, stopping},
+          turn_{std::move(connection), stopping},
           request_{std::move(request)},
           wakers_{wakers},
           transaction_{*connection_, stopping},

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <utility>
 
 #include <aftertouch/detail/fair_mutex.hpp>
 #include <aftertouch/error.hpp>
@@ -26,10 +27,10 @@ class WriteTurn {
 
 public:
     /// *Requires* that `stopping` lives longer.
-    WriteTurn(const SessionConnection& connection, const std::atomic<bool>& stopping)
-        : connection_{connection.connection},
+    WriteTurn(SessionConnection connection, const std::atomic<bool>& stopping)
+        : connection_{std::move(connection.connection)},
           shared_{connection.shared},
-          mutex_{connection.mutex},
+          mutex_{std::move(connection.mutex)},
           stopping_{stopping} {
         if (!shared_) { lock_wait_.emplace(handle().get(), connection.busy_timeout, stopping); }
     }

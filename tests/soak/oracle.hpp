@@ -30,6 +30,8 @@ public:
         : shape_{shape}, capture_{capture_of("t", shape.columns, shape.key, images)} {
         for (Lab* lab : {&captured_, &plain_}) {
             lab->run("PRAGMA foreign_keys = on");
+            // Triggers without an end cost the square of SQLite's own limit, 1,000.
+            sqlite3_limit(lab->native(), SQLITE_LIMIT_TRIGGER_DEPTH, 100);
             lab->run(shape.schema);
         }
         captured_.install(capture_);

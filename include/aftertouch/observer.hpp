@@ -27,12 +27,15 @@ enum class Moment {
     batch_committed,
     batch_undone,   ///< the handler threw, or the pipeline had to stop: nothing of it stays (but
                     ///< what other lanes have committed)
-    batch_retried,  ///< it comes again by the policy of retries; told before the pause
+    batch_retried,  ///< it comes again by the policy of retries; told before the pause. No warning:
+                    ///< what passes by itself may be tried for long
     record_parked,  ///< records were set aside as dead letters; the message is the first one's
-    drift_found,    ///< the triggers aren't what they were
+    drift_found,    ///< the triggers aren't what they were (one that stands by may have mended
+                    ///< them before: then the checkpoint is unusable)
     waiting,        ///< the database is locked or gone for now; it tries again
     standby,        ///< another instance holds the lease: it waits for it
-    standby_failed, ///< the handler threw for a part of what that one's lanes were dealt
+    standby_failed, ///< the handler threw for a part of what that one's lanes were dealt; what
+                    ///< passes by itself is batch_undone
     lease_taken,
     lease_lost, ///< another instance has taken it over; a batch in hand is undone
     pipeline_failed,
@@ -71,8 +74,9 @@ struct Report {
     std::exception_ptr cause{};
 };
 
-/// Called on the pipeline's thread, outside of its transactions; what it throws is ignored. Views
-/// end with the call.
+/// Called on the thread that does the pipeline's work, its own or the one inside `start()` or
+/// `drain()`, one call at a time, outside of its transactions; what it throws is ignored. Views end
+/// with the call.
 using Observer = std::function<void(const Report&)>;
 
 /// One report as a line: the moment's name, then what is known as `key=value`, then the sentence.

@@ -22,7 +22,8 @@ enum class State {
     rebuilding, ///< handing over every row of the source
     replaying,  ///< handling what the log held when it started
     following,  ///< up to date, or on its way there
-    waiting,    ///< the database is locked or gone for now; it tries again by itself
+    waiting,    ///< the database is locked or gone for now, or the handler has failed: it tries
+                ///< again by itself
     standby,    ///< another instance holds the lease
     paused,
     failed ///< stopped by an error; `errors()` has it
@@ -82,7 +83,8 @@ struct Status {
                                 ///< knows none
     std::optional<Lag> lag{};   ///< behind that; missing while the database can't be asked
     std::optional<Progress> rebuild{};
-    std::int64_t attempts = 0; ///< how often the batch that comes next has failed
+    std::int64_t attempts = 0; ///< how often the batch that comes next has failed, without what
+                               ///< passes by itself (`Transient`)
     std::int64_t batches = 0;  ///< committed since this object was made; in lanes, what was dealt
                                ///< to all of them counts as one, when all have handled it
     std::int64_t changes = 0;

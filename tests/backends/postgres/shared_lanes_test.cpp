@@ -293,6 +293,16 @@ TEST_CASE("L2: what one alone can't handle for now goes to one that stands by la
     CHECK(one->status().state != at::State::failed);
 }
 
+TEST_CASE("L2: who stands by makes rows for lanes without, whichever there are", "[threads]") {
+    Shop shop;
+    Instance one{shop.place(), "one", 64};
+    Instance two{shop.place(), "two", 64};
+    one->start();
+    shop->execute("INSERT INTO aftertouch.lane (pipeline, lane, deal) VALUES ('jobs', 63, 0)");
+    two->start();
+    CHECK(comes_true([&] { return shop.number("SELECT count(*) FROM aftertouch.lane") == 64; }));
+}
+
 TEST_CASE("L2: a part whose instance is cut off is the holder's", "[threads]") {
     Two both;
     auto& [shop, one, two] = both;

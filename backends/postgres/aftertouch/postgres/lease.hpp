@@ -53,11 +53,10 @@ inline constexpr std::string_view give_lease_back =
 /// Lanes that have handled nothing yet get their rows, which are what is locked to claim a part.
 inline constexpr std::string_view stand_by =
     "WITH lanes AS (INSERT INTO aftertouch.lane (pipeline, lane, deal) SELECT $1, i, 0 FROM "
-    "generate_series(0, 63) AS i WHERE NOT EXISTS (SELECT 1 FROM aftertouch.lane WHERE pipeline = "
-    "$1 AND lane = 63) ON CONFLICT DO NOTHING) INSERT INTO aftertouch.standby (pipeline, instance, "
-    "until) VALUES ($1, $2, clock_timestamp() "
-    "+ $3::bigint * interval '1 millisecond') ON CONFLICT (pipeline, instance) DO UPDATE SET until "
-    "= excluded.until";
+    "generate_series(0, 63) AS i WHERE 64 > (SELECT count(*) FROM aftertouch.lane WHERE pipeline = "
+    "$1) ON CONFLICT DO NOTHING) INSERT INTO aftertouch.standby (pipeline, instance, until) VALUES "
+    "($1, $2, clock_timestamp() + $3::bigint * interval '1 millisecond') ON CONFLICT (pipeline, "
+    "instance) DO UPDATE SET until = excluded.until";
 
 inline constexpr std::string_view step_back =
     "DELETE FROM aftertouch.standby WHERE pipeline = $1 AND instance = $2";

@@ -8,7 +8,7 @@ endif()
 set(sentence "${CMAKE_MATCH_1}")
 
 list(TRANSFORM INCLUDES PREPEND -I)
-list(APPEND INCLUDES -O0 -include ${PRECOMPILED}) # where it doesn't fit the compiler reads it as text
+list(APPEND INCLUDES -O0 -include ${PRECOMPILED})
 set(ENV{LC_ALL} C)
 
 function(compile code_result output_result)

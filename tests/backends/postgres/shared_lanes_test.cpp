@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <contract/latch.hpp>
@@ -291,6 +292,31 @@ TEST_CASE("L2: what one alone can't handle for now goes to one that stands by la
     two->start();
     CHECK(comes_true([&] { return shop.is_right(); }));
     CHECK(one->status().state != at::State::failed);
+}
+
+TEST_CASE(
+    "L2, F2: what one alone fails on really isn't offered, and its attempts end", "[threads]") {
+    Shop shop;
+    at::Options three;
+    three.retry.attempts = 3;
+    Instance one{shop.place(), "one", 4, std::move(three)};
+    Instance two{shop.place(), "two", 4};
+    contract::Latch counted;
+    one.set_work([&](const at::Batch<Job>&, Tx&) {
+        if (one.calls() > 4) { counted.wait(); } // no more than four parts a time
+        throw std::runtime_error{"wrong"};
+    });
+    one->start();
+    shop.add_jobs();
+    REQUIRE(comes_true([&] { return one.calls() > 4; }));
+    two->start();
+    REQUIRE(comes_true([&] { return shop.standbys() == 1; }));
+    std::this_thread::sleep_for(until_counted);
+    counted.open();
+    CHECK(comes_true([&] { return one->status().state == at::State::failed; }));
+    CHECK(one.calls() <= 12);
+    REQUIRE(two->await_idle(20s) == at::Awaited::idle);
+    CHECK(shop.is_right());
 }
 
 TEST_CASE("L2: who stands by makes rows for lanes without, whichever there are", "[threads]") {

@@ -50,7 +50,8 @@ inline constexpr std::string_view give_lease_back =
     "DELETE FROM aftertouch.lease WHERE pipeline = $1 AND holder = $2";
 
 /// $1 pipeline, $2 instance, $3 milliseconds: it takes parts of what the holder's lanes are dealt.
-/// Lanes that have handled nothing yet get their rows, which are what is locked to claim a part.
+/// Lanes that have handled nothing yet get their rows, which are what is locked to claim a part: as
+/// many as `Options::lanes` may be.
 inline constexpr std::string_view stand_by =
     "WITH lanes AS (INSERT INTO aftertouch.lane (pipeline, lane, deal) SELECT $1, i, 0 FROM "
     "generate_series(0, 63) AS i WHERE 64 > (SELECT count(*) FROM aftertouch.lane WHERE pipeline = "
